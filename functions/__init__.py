@@ -1,0 +1,1 @@
+"""What the product does: one module per worker or entry point, each a Lambda function."""

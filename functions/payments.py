@@ -1,0 +1,140 @@
+"""Capturing payments: an order is charged once, whatever the number of messages, attempts and lost answers."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, Field
+
+from functions.payment_provider import PAYMENT_PROVIDER, Charge, Declined, charge, find_charge
+from shared.consumer import consume
+from shared.errors import Ambiguous, DeadLetter, OutcomeUnknown
+from shared.job import Payload, job
+from shared.job_record import SYSTEM, Status, Verdict, record_id
+from shared.outcome import Failed
+from shared.retry import Retry
+from shared.table import Table
+from shared.worker import Worker
+
+if TYPE_CHECKING:
+    from shared.unit_of_work import Item, UnitOfWork
+
+ORDERS = Table("orders", key="order_id")
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class CapturePayment(Payload):
+    """Charge the order by its payment intent."""
+
+    order_id: Name
+    payment_intent_id: Name
+
+
+class ReconcilePayment(Payload):
+    """Find out what became of a capture that got no answer; `capture_key` is its idempotency key."""
+
+    order_id: Name
+    payment_intent_id: Name
+    capture_key: Annotated[str, Field(min_length=1, max_length=255)]
+
+
+class PaymentCaptured(BaseModel):
+    """The order is paid."""
+
+    order_id: str
+    charge_id: str
+
+
+@job(
+    "capture-payment",
+    version=1,
+    timeout=timedelta(seconds=30),
+    max_latency=timedelta(minutes=2),
+    retry=Retry(max_attempts=5, base=timedelta(seconds=10), cap=timedelta(minutes=15)),
+    lock=lambda payload: f"order/{payload.order_id}",
+    uses=(ORDERS.read_write, PAYMENT_PROVIDER),
+)
+def capture_payment(payload: CapturePayment, work: UnitOfWork) -> PaymentCaptured | Failed:
+    """Charge a pending order and mark it paid; an order that is paid already is left alone."""
+    order = _order(payload.order_id, payload.payment_intent_id, work)
+    if order["status"] == "paid":
+        return PaymentCaptured(order_id=payload.order_id, charge_id=order.text("charge_id"))
+    try:
+        charged = charge(work, order)
+    except Ambiguous as error:
+        reconcile = ReconcilePayment(**payload.model_dump(), capture_key=work.idempotency_key)
+        message = reconcile_payment.message(reconcile, key=f"reconcile/{work.token}")
+        raise OutcomeUnknown(str(error), reconcile=message) from error
+    return _settled(order, charged, work)
+
+
+@job(
+    "reconcile-payment",
+    version=1,
+    timeout=timedelta(seconds=30),
+    max_latency=timedelta(minutes=5),
+    retry=Retry(max_attempts=8, base=timedelta(seconds=10), cap=timedelta(minutes=15)),
+    lock=lambda payload: f"order/{payload.order_id}",
+    uses=(ORDERS.read_write, PAYMENT_PROVIDER),
+)
+def reconcile_payment(payload: ReconcilePayment, work: UnitOfWork) -> PaymentCaptured | Failed:
+    """Ask the provider what happened, and settle the order and the unknown capture in one commit.
+
+    Not charged means that the capture may run again: the provider's key keeps even a late charge single.
+    """
+    order = _order(payload.order_id, payload.payment_intent_id, work)
+    capture = record_id(SYSTEM, capture_payment.name, payload.capture_key)
+    if order["status"] == "paid":
+        captured = PaymentCaptured(order_id=payload.order_id, charge_id=order.text("charge_id"))
+        work.settle(Verdict(capture, Status.COMPLETED, captured.model_dump_json()))
+        return captured
+    found = find_charge(work, payload.payment_intent_id)
+    if found is None:
+        again = CapturePayment(order_id=payload.order_id, payment_intent_id=payload.payment_intent_id)
+        work.enqueue(capture_payment.message(again, key=payload.capture_key))
+        work.settle(Verdict(capture, Status.RETRYING))
+        return Failed("not-charged", "the capture runs again")
+    result = _settled(order, found, work)
+    status = Status.COMPLETED if isinstance(result, PaymentCaptured) else Status.FAILED
+    work.settle(Verdict(capture, status, _text(result)))
+    return result
+
+
+def _order(order_id: str, payment_intent_id: str, work: UnitOfWork) -> Item:
+    """The order, if it may be charged by this intent.
+
+    Raises:
+        DeadLetter: it may not, and no later attempt can change that.
+    """
+    order = work.read(ORDERS, order_id)
+    if order is None:
+        reason = "unknown-order"
+        raise DeadLetter(reason)
+    if order["payment_intent_id"] != payment_intent_id:
+        reason = "other-intent"
+        raise DeadLetter(reason, "the order is to be paid by another payment intent")
+    if order["status"] not in {"pending", "paid"}:
+        reason = "impossible-state"
+        raise DeadLetter(reason, f"the order is {order.text('status')}")
+    return order
+
+
+def _settled(order: Item, charged: Charge | Declined, work: UnitOfWork) -> PaymentCaptured | Failed:
+    user = order.text("user_id")
+    work.invalidate(f"order/{order.text('order_id')}", f"cart/{user}", f"order-summary/{user}")
+    if isinstance(charged, Declined):
+        work.update(order, status="failed", failure=charged.code)
+        return Failed(charged.code, "the provider declined the charge")
+    work.update(order, status="paid", charge_id=charged.charge_id)
+    return PaymentCaptured(order_id=order.text("order_id"), charge_id=charged.charge_id)
+
+
+def _text(result: PaymentCaptured | Failed) -> str:
+    if isinstance(result, PaymentCaptured):
+        return result.model_dump_json()
+    return f'{{"code":"{result.code}"}}'
+
+
+WORKER = Worker("payments", jobs=(capture_payment, reconcile_payment), max_concurrency=20)
+handler = consume(WORKER)

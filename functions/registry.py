@@ -1,0 +1,7 @@
+"""Which workers are deployed: infra, local and tests read this line; no function does, and it is never packaged."""
+
+from __future__ import annotations
+
+from functions import payments
+
+WORKERS = (payments.WORKER,)

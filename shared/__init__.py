@@ -1,0 +1,1 @@
+"""How a job is run safely. Knows no particular job."""

@@ -1,0 +1,78 @@
+"""Clients of AWS services: made by this factory and no other way, with timeouts; their errors become ours.
+
+A client is made when it is first needed, never at import, so that a test or the local stage decides where it talks to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError  # noqa: A004
+
+from shared.errors import Refused, Unavailable
+from shared.retry import Kind, classify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Fail fast: a job is worth more than one slow call, and every write here may be repeated (conditions and tokens).
+CONNECT_SECONDS = 1.0
+READ_SECONDS = 2.0
+ATTEMPTS = 3  # in all; the only layer that repeats an AWS call
+REFUSALS = frozenset(
+    {
+        "InvalidMessageContents",
+        "InvalidParameterValue",
+        "ItemCollectionSizeLimitExceededException",
+        "ValidationException",
+        "AWS.SimpleQueueService.BatchRequestTooLong",
+    }
+)
+
+
+def client(service: str, *, pool: int = 10) -> Any:  # noqa: ANN401 - boto3 builds the class at run time
+    """Make a client of an AWS service, safe to share between threads.
+
+    Args:
+        service: as boto3 calls it.
+        pool: connections kept, as many as threads use it.
+    """
+    config = Config(
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=READ_SECONDS,
+        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+        max_pool_connections=max(pool, 10),
+    )
+    return boto3.session.Session().client(service, config=config)  # type: ignore[call-overload]
+
+
+@contextlib.contextmanager
+def translated(service: str) -> Iterator[None]:
+    """Raise our errors for AWS's: Unavailable where a later try can help, Refused where the value is at fault.
+
+    Raises:
+        Unavailable: no answer, throttled, or failed on their side.
+        Refused: the service refuses the value.
+    """
+    try:
+        yield
+    except ClientError as error:
+        code = error.response.get("Error", {}).get("Code", "")
+        if code in REFUSALS:
+            message = f"{service} refuses it ({code})."
+            raise Refused(message) from error
+        if classify(error).kind is Kind.TRANSIENT:
+            message = f"{service} cannot do it now ({code})."
+            raise Unavailable(message, dependency=service) from error
+        raise
+    except (ConnectionError, HTTPClientError) as error:
+        message = f"{service} gave no answer ({type(error).__name__})."
+        raise Unavailable(message, dependency=service) from error
+    except BotoCoreError as error:
+        if classify(error).kind is Kind.TRANSIENT:
+            message = f"{service} gave no answer ({type(error).__name__})."
+            raise Unavailable(message, dependency=service) from error
+        raise

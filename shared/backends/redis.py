@@ -1,0 +1,155 @@
+"""Leases and cache entries in Valkey or Redis. Every script touches one key, so one hash slot; every write has an expiry.
+
+Scripts are sent as text (EVAL): the server caches them by content, and none can be missing after a failover.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote
+
+from redis import Redis, RedisCluster
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+from shared.cache import Hit, Miss
+from shared.errors import CacheUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+CONNECT = timedelta(milliseconds=500)
+SOCKET = timedelta(milliseconds=500)
+IDLE_CHECK = timedelta(seconds=15)  # a connection idle for longer is tried before it is used: it may have been cut
+TRIES = 1  # more after the first, on a new connection
+
+# One write with expiry; a token that finds itself there had its reply lost.
+ACQUIRE = """
+local owner = redis.call('GET', KEYS[1])
+if owner == false then
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+  return 1
+end
+if owner == ARGV[1] then
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  return 1
+end
+return 0
+"""
+RENEW = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+  return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
+return 0
+"""
+RELEASE = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+  return redis.call('DEL', KEYS[1])
+end
+return 0
+"""
+# A tag is one hash: 'v' + name holds an entry, 't' + name the token of who may store it. Dropping the hash drops both.
+FETCH = """
+local value = redis.call('HGET', KEYS[1], 'v' .. ARGV[1])
+if value then
+  return value
+end
+redis.call('HSET', KEYS[1], 't' .. ARGV[1], ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return false
+"""
+STORE = """
+if redis.call('HGET', KEYS[1], 't' .. ARGV[1]) ~= ARGV[2] then
+  return 0
+end
+redis.call('HDEL', KEYS[1], 't' .. ARGV[1])
+redis.call('HSET', KEYS[1], 'v' .. ARGV[1], ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+return 1
+"""
+
+
+def connect(host: str, port: int, *, tls: bool, cluster: bool, connections: int = 10) -> Redis | RedisCluster:
+    """A client with timeouts, safe to share between threads; connects when first used."""
+    retry = Retry(NoBackoff(), TRIES)
+    options: dict[str, Any] = {
+        "host": host,
+        "port": port,
+        "ssl": tls,
+        "socket_connect_timeout": CONNECT.total_seconds(),
+        "socket_timeout": SOCKET.total_seconds(),
+        "health_check_interval": int(IDLE_CHECK.total_seconds()),
+        "retry": retry,
+        "decode_responses": True,
+        "max_connections": connections,
+    }
+    return RedisCluster(**options) if cluster else Redis(**options)
+
+
+def lease_key(key: str) -> str:
+    """The Redis key of a lock key; the braces make it one hash slot, whatever characters the lock key has."""
+    return f"lease:{{{_escaped(key)}}}"
+
+
+def tag_key(tag: str) -> str:
+    """The Redis key of a cache tag."""
+    return f"cache:{{{_escaped(tag)}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class RedisStore:
+    """Leases and cache entries."""
+
+    client: Redis | RedisCluster
+
+    def acquire(self, key: str, token: str, ttl: timedelta) -> bool:
+        """Take the key if it is free or already this token's."""
+        return bool(self._eval(ACQUIRE, lease_key(key), token, _millis(ttl)))
+
+    def renew(self, key: str, token: str, ttl: timedelta) -> bool:
+        """Prolong, if the key is this token's."""
+        return bool(self._eval(RENEW, lease_key(key), token, _millis(ttl)))
+
+    def finish(self, tags: Sequence[str], leases: Sequence[tuple[str, str]]) -> None:
+        """Invalidate tags and give back leases in one pipelined exchange."""
+        with _translated():
+            pipeline = self.client.pipeline(transaction=False)
+            for tag in tags:
+                pipeline.delete(tag_key(tag))
+            for key, token in leases:
+                pipeline.eval(RELEASE, 1, lease_key(key), token)
+            pipeline.execute()
+
+    def fetch(self, tag: str, name: str, refill: str, ttl: timedelta) -> Hit | Miss:
+        """Give the entry, or leave the refill token."""
+        value = self._eval(FETCH, tag_key(tag), name, refill, _millis(ttl))
+        return Miss(refill) if value is None else Hit(str(value))
+
+    def store(self, tag: str, name: str, refill: str, value: str, ttl: timedelta) -> bool:
+        """Store the entry if its token was not revoked."""
+        return bool(self._eval(STORE, tag_key(tag), name, refill, value, _millis(ttl)))
+
+    def _eval(self, script: str, key: str, *arguments: str) -> object:
+        with _translated():
+            return cast("object", self.client.eval(script, 1, key, *arguments))
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except (RedisError, OSError) as error:
+        message = f"Redis did not do it ({type(error).__name__})."
+        raise CacheUnavailable(message) from error
+
+
+def _escaped(name: str) -> str:
+    return quote(name, safe="/:", errors="surrogatepass")
+
+
+def _millis(time: timedelta) -> str:
+    return str(max(1, int(time.total_seconds() * 1000)))

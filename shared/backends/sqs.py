@@ -1,0 +1,112 @@
+"""A worker's queue on SQS: sending, hiding, dead-lettering. Receiving and deleting is Lambda's event source mapping's."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shared.backends.aws import translated
+from shared.delivery import DEAD_LETTER_ATTRIBUTE
+from shared.errors import Refused
+from shared.limits import MESSAGE_ATTRIBUTES, MESSAGE_BYTES
+from shared.producer import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import timedelta
+
+    from shared.delivery import Delivery
+    from shared.producer import Outgoing
+
+ORIGINAL_ATTRIBUTES = "attributes"  # within the dossier, where a dead letter has no free slot
+
+
+@dataclass(frozen=True, slots=True)
+class SqsQueue:
+    """A queue and its dead-letter queue.
+
+    Attributes:
+        client: an SQS client.
+        url: of the queue.
+        dead_letter_url: of its dead-letter queue; empty for one who only sends.
+    """
+
+    client: Any
+    url: str
+    dead_letter_url: str = ""
+
+    def send(self, batch: Sequence[Outgoing]) -> Sequence[str | Failure]:
+        """Send at most ten messages; an entry that SQS mentions in neither list counts as not sent."""
+        entries = [self._entry(str(place), message) for place, message in enumerate(batch)]
+        with translated("sqs"):
+            answer = self.client.send_message_batch(QueueUrl=self.url, Entries=entries)
+        results: list[str | Failure] = [Failure("NotMentioned", final=False)] * len(batch)
+        for entry in answer.get("Successful", []):
+            results[int(entry["Id"])] = str(entry["MessageId"])
+        for entry in answer.get("Failed", []):
+            results[int(entry["Id"])] = Failure(str(entry["Code"]), final=bool(entry["SenderFault"]))
+        return results
+
+    def hide(self, delivery: Delivery, after: timedelta) -> None:
+        """Change the message's visibility."""
+        with translated("sqs"):
+            self.client.change_message_visibility(
+                QueueUrl=self.url,
+                ReceiptHandle=delivery.receipt_handle,
+                VisibilityTimeout=int(after.total_seconds()),
+            )
+
+    def dead_letter(self, delivery: Delivery, reason: str) -> None:
+        """Send a copy with its reason to the dead-letter queue."""
+        attributes = {name: _attribute(value) for name, value in delivery.attributes.items()}
+        attributes.pop(DEAD_LETTER_ATTRIBUTE, None)
+        if len(attributes) >= MESSAGE_ATTRIBUTES:
+            # No slot is free: the originals travel inside the reason, so that nothing of them is lost.
+            reason = json.dumps({**json.loads(reason), ORIGINAL_ATTRIBUTES: dict(delivery.attributes)})
+            attributes = {}
+        attributes[DEAD_LETTER_ATTRIBUTE] = {"DataType": "String", "StringValue": reason}
+        size = len(delivery.body.encode()) + sum(_size(name, value) for name, value in attributes.items())
+        if size > MESSAGE_BYTES:
+            message = f"The dead letter has {size} bytes, SQS takes {MESSAGE_BYTES}: SQS's own redrive moves it, without a reason."
+            raise Refused(message)
+        more: dict[str, Any] = {}
+        if delivery.group is not None:
+            more["MessageGroupId"] = delivery.group
+        if self.dead_letter_url.endswith(".fifo"):
+            more["MessageDeduplicationId"] = f"{delivery.message_id}-{json.loads(reason)['death']}"
+        if delivery.trace is not None:
+            more["MessageSystemAttributes"] = {"AWSTraceHeader": {"DataType": "String", "StringValue": delivery.trace}}
+        with translated("sqs"):
+            self.client.send_message(
+                QueueUrl=self.dead_letter_url, MessageBody=delivery.body, MessageAttributes=attributes, **more
+            )
+
+    @staticmethod
+    def _entry(place: str, message: Outgoing) -> dict[str, Any]:
+        entry: dict[str, Any] = {"Id": place, "MessageBody": message.body}
+        if message.attributes:
+            entry["MessageAttributes"] = {
+                name: {"DataType": "String", "StringValue": value} for name, value in message.attributes.items()
+            }
+        if message.delay:
+            entry["DelaySeconds"] = int(message.delay.total_seconds())
+        if message.group is not None:
+            entry["MessageGroupId"] = message.group
+        if message.deduplication is not None:
+            entry["MessageDeduplicationId"] = message.deduplication
+        return entry
+
+
+def _attribute(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A message attribute of a Lambda event in the form that SQS takes back."""
+    kind = str(value.get("dataType", "String"))
+    if value.get("binaryValue") is not None:
+        return {"DataType": kind, "BinaryValue": base64.b64decode(value["binaryValue"])}
+    return {"DataType": kind, "StringValue": str(value.get("stringValue", ""))}
+
+
+def _size(name: str, attribute: Mapping[str, Any]) -> int:
+    content = attribute.get("BinaryValue") or str(attribute.get("StringValue", "")).encode()
+    return len(name.encode()) + len(str(attribute["DataType"]).encode()) + len(content)

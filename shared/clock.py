@@ -1,0 +1,63 @@
+"""Time, chance and fresh names are passed in, so that tests and the simulator own them."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Two clocks: one to agree on with others, one to measure with."""
+
+    def now(self) -> datetime:
+        """Wall-clock time, aware, UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds since some moment; never goes back."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now(self) -> datetime:
+        """Wall-clock time."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds since some moment."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+
+class Tokens(Protocol):
+    """A source of names that nobody else has."""
+
+    def __call__(self) -> str:
+        """Give a fresh token: 32 hexadecimal characters."""
+        ...
+
+
+def random_token() -> str:
+    """Give 122 random bits as 32 hexadecimal characters."""
+    return uuid.uuid4().hex
+
+
+def to_millis(moment: datetime) -> int:
+    """Milliseconds since the epoch, rounded down."""
+    return int(moment.timestamp() * 1000)
+
+
+def from_millis(millis: int) -> datetime:
+    """The moment that many milliseconds after the epoch."""
+    return datetime.fromtimestamp(millis / 1000, UTC)

@@ -1,0 +1,126 @@
+"""Every error of the product, under one root. A class's docstring says what its reader should do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from shared.message import Message
+
+
+class TahanError(Exception):
+    """Root of all errors of this product."""
+
+
+class DeclarationError(TahanError):
+    """A job, worker or setting is declared wrongly: change it as the message says."""
+
+
+class SettingsError(TahanError):
+    """The environment lacks a setting, or holds one that cannot be read: set it as the message says."""
+
+
+class EventError(TahanError):
+    """The Lambda input is not what the event source promises: check which source is mapped to the function."""
+
+
+class Malformed(TahanError):  # noqa: N818 - a message is malformed, nothing erred
+    """The message can never run: it is dead-lettered at once with `reason` (a stable code) and `detail`."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+
+class NewerVersion(TahanError):  # noqa: N818
+    """The payload is of a version this code does not know yet: it waits for the code that does."""
+
+
+class Refused(TahanError):  # noqa: N818
+    """DynamoDB or SQS would refuse this value: store or send another one. Nothing was written."""
+
+
+class Conflict(TahanError):  # noqa: N818
+    """Something this unit of work read has changed since: nothing was written, a later attempt reads anew."""
+
+
+class ClaimLost(TahanError):  # noqa: N818
+    """Another attempt took the job over, or it was cancelled: this attempt changes nothing more."""
+
+
+class LeaseLost(TahanError):  # noqa: N818
+    """The lease ran out or went to another: stop, the job is postponed and begins anew."""
+
+
+class CacheUnavailable(TahanError):  # noqa: N818
+    """Redis did not answer, or not as it should: what it holds may be lost, so nothing may depend on it."""
+
+
+class Unavailable(TahanError):  # noqa: N818
+    """A service did not do it and may do it later (refused connection, 429, 5xx, throttling): retry after `after`."""
+
+    def __init__(self, message: str, *, dependency: str, after: timedelta | None = None) -> None:
+        super().__init__(message)
+        self.dependency = dependency
+        self.after = after
+
+
+class Ambiguous(TahanError):  # noqa: N818
+    """The request was sent and no answer came: it may have been done. Ask, or repeat it with the same key."""
+
+    def __init__(self, message: str, *, dependency: str) -> None:
+        super().__init__(message)
+        self.dependency = dependency
+
+
+class Rejected(TahanError):  # noqa: N818
+    """A service answered that it will not do it (4xx): repeating the same request cannot help."""
+
+    def __init__(self, message: str, *, dependency: str, status: int) -> None:
+        super().__init__(message)
+        self.dependency = dependency
+        self.status = status
+
+
+class NotSent(TahanError):  # noqa: N818
+    """SQS did not take the message: send it again with the same idempotency key."""
+
+
+class HandlerEnded(TahanError):  # noqa: N818
+    """Root of the ways in which a handler may end without a result."""
+
+
+class RetryLater(HandlerEnded):
+    """Raised by a handler to spend this attempt and run again after `after` (without it: by the job's Retry)."""
+
+    def __init__(self, reason: str, *, after: timedelta | None = None) -> None:
+        super().__init__(reason)
+        self.after = after
+
+
+class Postpone(HandlerEnded):
+    """Raised by a handler to run again after `after` without spending an attempt."""
+
+    def __init__(self, reason: str, *, after: timedelta) -> None:
+        super().__init__(reason)
+        self.after = after
+
+
+class DeadLetter(HandlerEnded):
+    """Raised by a handler when no later attempt can help: the message is dead-lettered with `reason`."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+        self.detail = detail
+
+
+class OutcomeUnknown(HandlerEnded):
+    """Raised by a handler when an outside effect may or may not have happened: `reconcile` is sent to find out."""
+
+    def __init__(self, reason: str, *, reconcile: Message) -> None:
+        super().__init__(reason)
+        self.reconcile = reconcile

@@ -1,0 +1,244 @@
+"""Declare a job: its name, payload, times and what it uses. Everything else about it follows from this.
+
+Wrong options are refused here, when the module is imported, with the repair in the message.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict
+
+from shared.dependency import Dependency
+from shared.errors import DeclarationError
+from shared.message import Message, check_key, json_text
+from shared.retry import Retry
+from shared.table import NAME, Access
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shared.unit_of_work import UnitOfWork
+
+LONGEST_FUNCTION = timedelta(minutes=15)  # Lambda's longest timeout
+
+
+class Payload(BaseModel):
+    """The arguments of a job: frozen, strict, no extra fields, no floats (DynamoDB has none; use Decimal or str)."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class WithoutLease(StrEnum):
+    """What happens to a job with a lock while Redis is gone."""
+
+    GO_ON = "go-on"  # fenced by the conditions of its commit alone
+    POSTPONE = "postpone"
+
+
+P = TypeVar("P", bound=Payload)
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Job(Generic[P, R]):
+    """A declared job type. Calling it calls the handler, as if it were not declared."""
+
+    name: str
+    version: int
+    handler: Callable[[P, UnitOfWork], R]
+    payload: type[P]
+    timeout: timedelta
+    max_latency: timedelta
+    retry: Retry
+    lock: Callable[[P], str] | None
+    without_lease: WithoutLease
+    lease: timedelta
+    uses: tuple[Access | Dependency, ...]
+
+    def __call__(self, payload: P, work: UnitOfWork) -> R:
+        """Run the handler."""
+        return self.handler(payload, work)
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        """The tables this job may touch, and how."""
+        return tuple(use for use in self.uses if isinstance(use, Access))
+
+    @property
+    def dependencies(self) -> tuple[Dependency, ...]:
+        """The outside systems this job may call."""
+        return tuple(use for use in self.uses if isinstance(use, Dependency))
+
+    def message(self, payload: P, key: str) -> Message:
+        """The message that asks for this job; the key names the intent, and one key is one job.
+
+        Raises:
+            Malformed: the key is blank, too long, or not printable ASCII.
+        """
+        return Message(self.name, self.version, check_key(key), json_text(payload.model_dump(mode="json")))
+
+    def at_pace(self, pace: float) -> Job[P, R]:
+        """The same job with every duration multiplied by `pace`; the local stage runs faster so."""
+        return replace(
+            self,
+            timeout=self.timeout * pace,
+            max_latency=self.max_latency * pace,
+            retry=self.retry.at_pace(pace),
+            lease=self.lease * pace,
+            uses=tuple(use.at_pace(pace) if isinstance(use, Dependency) else use for use in self.uses),
+        )
+
+
+def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword only
+    name: str,
+    *,
+    version: int = 1,
+    timeout: timedelta,
+    max_latency: timedelta,
+    retry: Retry | None = None,
+    lock: Callable[[Any], str] | None = None,
+    without_lease: WithoutLease = WithoutLease.GO_ON,
+    lease: timedelta = timedelta(seconds=30),
+    uses: tuple[Access | Dependency, ...] = (),
+) -> Callable[[Callable[[P, UnitOfWork], R]], Job[P, R]]:
+    """Declare the function below as the handler of a job type.
+
+    Args:
+        name: stable name on the queue, in logs and metrics; not the function's name, so that may change.
+        version: version of the payload's schema, 1 or more.
+        timeout: how long one attempt may take.
+        max_latency: the objective from enqueue to completion; an alarm watches the oldest message by it.
+        retry: attempts and waits.
+        lock: the lock key of a payload (`order/17`); one job at a time holds it.
+        without_lease: whether the job goes on, fenced by its commit, or waits while Redis is gone.
+        lease: time-to-live of the lock; it is renewed at a third of it.
+        uses: tables and dependencies; permissions and network follow from them.
+
+    Raises:
+        DeclarationError: with the repair.
+    """
+
+    def declare(handler: Callable[[P, UnitOfWork], R]) -> Job[P, R]:
+        declared = Job(
+            name=name,
+            version=version,
+            handler=handler,
+            payload=_payload_of(name, handler),
+            timeout=timeout,
+            max_latency=max_latency,
+            retry=retry or Retry(),
+            lock=lock,
+            without_lease=without_lease,
+            lease=lease,
+            uses=uses,
+        )
+        _check(declared)
+        return declared
+
+    return declare
+
+
+def _payload_of(name: str, handler: Callable[..., object]) -> type[Any]:
+    parameters = list(inspect.signature(handler).parameters)
+    if len(parameters) != 2:  # noqa: PLR2004 - payload and work
+        message = f"job {name!r}: its handler takes (payload, work), not ({', '.join(parameters)})."
+        raise DeclarationError(message)
+    module = inspect.getmodule(handler)
+    annotation = handler.__annotations__.get(parameters[0])
+    if isinstance(annotation, str):
+        known = {**vars(module)} if module else {}
+        closure = inspect.getclosurevars(handler)
+        known.update(closure.nonlocals)
+        annotation = known.get(annotation, annotation)
+    if not (isinstance(annotation, type) and issubclass(annotation, Payload)):
+        message = f"job {name!r}: annotate its first parameter with a subclass of Payload, not {annotation!r}."
+        raise DeclarationError(message)
+    return annotation
+
+
+def _check(declared: Job[Any, Any]) -> None:
+    name = f"job {declared.name!r}"
+    if not NAME.fullmatch(declared.name):
+        message = f"{name}: use lower case words joined by '-', like 'capture-payment'."
+        raise DeclarationError(message)
+    if declared.version < 1:
+        message = f"{name}: version={declared.version} must be 1 or more."
+        raise DeclarationError(message)
+    if not timedelta(0) < declared.timeout <= LONGEST_FUNCTION:
+        message = (
+            f"{name}: timeout={declared.timeout} must be more than 0 and at most {LONGEST_FUNCTION} (Lambda);"
+            " split longer work."
+        )
+        raise DeclarationError(message)
+    if declared.max_latency < declared.timeout:
+        message = f"{name}: max_latency={declared.max_latency} is below timeout={declared.timeout}: raise it."
+        raise DeclarationError(message)
+    if declared.lease < timedelta(seconds=1):
+        message = f"{name}: lease={declared.lease} leaves no time to renew it: give at least 1 second."
+        raise DeclarationError(message)
+    for dependency in declared.dependencies:
+        if dependency.timeout >= declared.timeout:
+            message = (
+                f"{name}: one call of {dependency.name!r} may take {dependency.timeout}, the whole job"
+                f" {declared.timeout}: lower the first or raise the second."
+            )
+            raise DeclarationError(message)
+    tables = [access.table.name for access in declared.accesses]
+    if len(tables) != len(set(tables)):
+        message = f"{name}: uses names a table twice ({tables}): keep the wider right."
+        raise DeclarationError(message)
+    _refuse_floats(name, declared.payload, seen=set())
+
+
+def _refuse_floats(name: str, model: type[BaseModel], seen: set[type]) -> None:
+    seen.add(model)
+    if not model.model_config.get("frozen") or model.model_config.get("extra") != "forbid":
+        message = f"{name}: {model.__name__} loosens what Payload promises: keep it frozen, without extra fields."
+        raise DeclarationError(message)
+    for field_name, model_field in model.model_fields.items():
+        for part in _parts(model_field.annotation):
+            if part is float:
+                message = (
+                    f"{name}: {model.__name__}.{field_name} is a float, DynamoDB has none: use Decimal, int or str."
+                )
+                raise DeclarationError(message)
+            if isinstance(part, type) and issubclass(part, BaseModel) and part not in seen:
+                _refuse_floats(name, part, seen)
+
+
+def _parts(annotation: object) -> list[object]:
+    origin = get_origin(annotation)
+    if origin is typing.Literal:
+        return []
+    if isinstance(annotation, types.GenericAlias | types.UnionType) or origin is not None:
+        return [part for argument in get_args(annotation) for part in _parts(argument)]
+    return [annotation]
+
+
+@dataclass(frozen=True, slots=True)
+class JobTypes:
+    """The job types that a worker knows, by name."""
+
+    by_name: dict[str, Job[Any, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, *jobs: Job[Any, Any]) -> JobTypes:
+        """Collect job types, refusing a name that stands twice.
+
+        Raises:
+            DeclarationError: with the name.
+        """
+        by_name: dict[str, Job[Any, Any]] = {}
+        for declared in jobs:
+            if declared.name in by_name:
+                message = f"job {declared.name!r} is declared twice: give one of them another name."
+                raise DeclarationError(message)
+            by_name[declared.name] = declared
+        return cls(by_name)

@@ -1,0 +1,239 @@
+"""The envelope on the queue: what every producer sends, in any language. Reads it strictly, writes it so that any text passes.
+
+A body that can never run raises Malformed with a stable reason; nothing here knows SQS or a particular job.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from shared.clock import random_token
+from shared.errors import Malformed, NewerVersion, Refused
+from shared.limits import check_number, check_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from shared.job import Job, JobTypes, Payload
+
+KEY_LENGTH = 255
+ENCODING_ATTRIBUTE = "content-encoding"
+_PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+_NOT_IN_XML = re.compile("[\ufffe\uffff]")  # control characters and lone surrogates are escaped or refused before
+# Python's JSON writer cannot be told a number's digits, so they travel as a string that nobody can guess.
+_MARK = random_token()
+_MARKED = re.compile(f'"{_MARK}([^"]+){_MARK}"')
+
+
+class _Envelope(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    job_type: Annotated[str, Field(min_length=1, max_length=100)]
+    version: Annotated[int, Field(ge=1)] = 1
+    idempotency_key: str
+    payload: dict[str, Any]
+    job_id: Annotated[str | None, Field(min_length=1, max_length=KEY_LENGTH)] = None
+    enqueued_at: AwareDatetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A job on its way: what to run, with which payload (as JSON text), under which idempotency key.
+
+    `job_id` is the producer's own name for it and decides nothing; two messages with one key are one job.
+    """
+
+    job_type: str
+    version: int
+    idempotency_key: str
+    payload: str
+    job_id: str | None = None
+    enqueued_at: datetime | None = None
+
+    def body(self) -> str:
+        """The JSON text to send: ASCII only, so that SQS takes every character in it."""
+        envelope: dict[str, object] = {
+            "job_type": self.job_type,
+            "version": self.version,
+            "idempotency_key": self.idempotency_key,
+        }
+        if self.job_id is not None:
+            envelope["job_id"] = self.job_id
+        if self.enqueued_at is not None:
+            envelope["enqueued_at"] = self.enqueued_at.isoformat()
+        return f'{json_text(envelope)[:-1]},"payload":{self.payload}}}'
+
+
+def json_text(value: object) -> str:
+    """Canonical JSON in characters that SQS takes: sorted, without blanks, what XML 1.0 lacks as escapes."""
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _NOT_IN_XML.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def check_key(key: object) -> str:
+    """Give the idempotency key, or refuse it: 1 to 255 printable ASCII characters, no blank at either end.
+
+    Raises:
+        Malformed: missing-idempotency-key or invalid-idempotency-key.
+    """
+    if key is None or (isinstance(key, str) and not key.strip()):
+        raise Malformed("missing-idempotency-key", "give `idempotency_key`: the name of the intent, not of the message")
+    if not isinstance(key, str) or len(key) > KEY_LENGTH or not _PRINTABLE.fullmatch(key):
+        raise Malformed("invalid-idempotency-key", f"give 1 to {KEY_LENGTH} printable ASCII characters")
+    return key
+
+
+def read_message(body: str, encoding: str | None = None) -> Message:
+    """Read the envelope from a message's body.
+
+    Args:
+        body: text as SQS delivers it.
+        encoding: value of the attribute `content-encoding`; only what it names is decoded, nothing is guessed.
+
+    Raises:
+        Malformed: unknown-encoding, malformed-encoding, malformed-json, invalid-envelope, missing-idempotency-key,
+            invalid-idempotency-key.
+    """
+    try:
+        parsed = json.loads(
+            _decode(body, encoding),
+            object_pairs_hook=_object,
+            parse_constant=_no_constant,
+            parse_int=_integer,
+            parse_float=_number,
+        )
+        text = _digits_back(json_text(parsed))
+        check_text(text, "the body")
+    except Malformed:
+        raise
+    except RecursionError as error:
+        raise Malformed("malformed-json", "nested too deeply") from error
+    except (ValueError, Refused) as error:
+        raise Malformed("malformed-json", _where(error)) from error
+    if not isinstance(parsed, dict):
+        raise Malformed("malformed-json", f"an object is expected, not a {type(parsed).__name__}")
+    check_key(parsed.get("idempotency_key"))
+    try:
+        envelope = _Envelope.model_validate_json(text)
+    except ValidationError as error:
+        raise Malformed("invalid-envelope", describe(error)) from error
+    return Message(
+        job_type=envelope.job_type,
+        version=envelope.version,
+        idempotency_key=envelope.idempotency_key,
+        payload=_digits_back(json_text(parsed["payload"])),
+        job_id=envelope.job_id,
+        enqueued_at=envelope.enqueued_at,
+    )
+
+
+def typed_payload(message: Message, job_types: JobTypes) -> tuple[Job[Any, Any], Payload]:
+    """Find the job type and validate the payload by its schema.
+
+    Raises:
+        Malformed: unknown-job-type, schema-unsupported (older than what is known here), invalid-payload.
+        NewerVersion: a later deploy will know it.
+    """
+    job = job_types.by_name.get(message.job_type)
+    if job is None:
+        known = ", ".join(sorted(job_types.by_name))
+        raise Malformed("unknown-job-type", f"this worker runs {known}, not {message.job_type!r}")
+    if message.version > job.version:
+        error = f"{job.name}: payload version {message.version} is newer than {job.version}, it waits for a deploy."
+        raise NewerVersion(error)
+    if message.version < job.version:
+        raise Malformed(
+            "schema-unsupported", f"{job.name}: version {message.version} is no longer read, {job.version} is"
+        )
+    try:
+        payload = job.payload.model_validate_json(message.payload)
+        if "." in message.payload or "e" in message.payload:
+            payload = job.payload.model_validate_json(_decimals_as_text(message.payload))
+    except ValidationError as error:
+        raise Malformed("invalid-payload", describe(error)) from error
+    return job, payload
+
+
+def fingerprint(message: Message, payload: Payload) -> str:
+    """Hash of the canonical payload, led by its schema's version.
+
+    Canonical is what the schema made of it: order of keys, blanks and 10 against 10.0 make no difference; Unicode is
+    compared code point by code point, so two forms of one accented letter are two payloads.
+    """
+    canonical = json_text(payload.model_dump(mode="json"))
+    return f"{message.version}:{hashlib.sha256(canonical.encode()).hexdigest()}"
+
+
+def describe(error: ValidationError) -> str:
+    """What is wrong, field by field, without any of the values."""
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(
+        f"{'.'.join(str(part) for part in problem['loc']) or 'body'}: {problem['type']}" for problem in problems
+    )[:1000]
+
+
+def _decode(body: str, encoding: str | None) -> str:
+    if encoding in {None, "identity"}:
+        return body
+    if encoding != "base64":
+        raise Malformed("unknown-encoding", f"{ENCODING_ATTRIBUTE} may be identity or base64")
+    try:
+        return base64.b64decode(body, validate=True).decode()
+    except (binascii.Error, ValueError) as error:
+        raise Malformed("malformed-encoding", f"{ENCODING_ATTRIBUTE} says base64, the body is none") from error
+
+
+def _object(pairs: list[tuple[str, object]]) -> Mapping[str, object]:
+    seen = dict(pairs)
+    if len(seen) != len(pairs):
+        raise Malformed("malformed-json", "an object names a field twice")
+    return seen
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise Malformed("malformed-json", f"{name} is no JSON number")
+
+
+def _integer(text: str) -> int:
+    if len(text.lstrip("-").lstrip("0")) > 2 * KEY_LENGTH:
+        raise Malformed("malformed-json", f"a number of {len(text)} digits")
+    number = int(text)
+    check_number(number)
+    return number
+
+
+def _number(text: str) -> int | str:
+    """A JSON number with a point or an exponent: an integer if its value is one, else kept digit by digit."""
+    exact = Decimal(text)
+    check_number(exact)
+    if exact.is_zero() and exact.is_signed():
+        raise Malformed("malformed-json", "-0.0 has no exact form: send 0")
+    if exact == exact.to_integral_value():
+        return int(exact)
+    return f"{_MARK}{text}{_MARK}"
+
+
+def _digits_back(text: str) -> str:
+    return _MARKED.sub(r"\1", text)
+
+
+def _decimals_as_text(payload: str) -> str:
+    """The payload with fractional numbers as strings: pydantic reads JSON numbers as doubles, strings exactly."""
+    return json.dumps(json.loads(payload, parse_float=str), ensure_ascii=False)
+
+
+def _where(error: Exception) -> str:
+    """Where JSON ended, without quoting it."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at position {error.pos}"
+    return str(error) if isinstance(error, Refused) else type(error).__name__

@@ -1,0 +1,62 @@
+"""The outbox: messages to send, written in the transaction that decided them. The relay sends what it finds there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Protocol
+
+from shared.errors import Refused
+from shared.limits import LONGEST_DELAY_SECONDS, check_message
+
+if TYPE_CHECKING:
+    from shared.message import Message
+
+KEPT = timedelta(days=7)  # a sent item, for people who ask what was sent
+
+
+@dataclass(frozen=True, slots=True)
+class Posting:
+    """A message to send.
+
+    Attributes:
+        id: fixed at the commit; every copy that is ever sent carries it as its job id's origin.
+        worker: whose queue.
+        body: the message's text, as Message.body gives it.
+        delay: wait on the queue, at most 15 minutes.
+        group: MessageGroupId, where there is one.
+    """
+
+    id: str
+    worker: str
+    body: str
+    delay: timedelta = timedelta(0)
+    group: str | None = None
+
+
+def posting_of(
+    message: Message, name: str, worker: str, *, delay: timedelta = timedelta(0), group: str | None = None
+) -> Posting:
+    """Make a posting under the given name.
+
+    Raises:
+        Refused: SQS would refuse the message or its delay.
+    """
+    body = message.body()
+    check_message(body, {})
+    if not 0 <= delay.total_seconds() <= LONGEST_DELAY_SECONDS:
+        text = f"A delay of {delay}: SQS takes up to {LONGEST_DELAY_SECONDS} seconds."
+        raise Refused(text)
+    return Posting(name, worker, body, delay, group)
+
+
+class Outbox(Protocol):
+    """The relay's side of the outbox; items are written by the commit of a job."""
+
+    def mark_sent(self, posting: str, now: datetime) -> None:
+        """Note that it was sent; it is kept for a week. Repeating it changes nothing.
+
+        Raises:
+            Unavailable: the store did not answer; the message is sent once more.
+        """
+        ...

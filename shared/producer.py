@@ -1,0 +1,174 @@
+"""How work is put on a queue. What SQS did not take is sent again or reported, never counted as sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
+
+from shared.errors import NotSent, Refused, Unavailable
+from shared.limits import BATCH_ENTRIES, LONGEST_DELAY_SECONDS, MESSAGE_BYTES, check_message, message_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from random import Random
+
+    from shared.clock import Clock, Tokens
+    from shared.message import Message
+
+ROUNDS = 4
+FIRST_WAIT = timedelta(milliseconds=100)
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message ready to send.
+
+    Attributes:
+        body: text.
+        attributes: string attributes by name.
+        delay: wait on the queue, whole seconds up to 15 minutes.
+        group: MessageGroupId: order on a FIFO queue, fairness on a standard one.
+        deduplication: MessageDeduplicationId, for FIFO queues only.
+    """
+
+    body: str
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    delay: timedelta = timedelta(0)
+    group: str | None = None
+    deduplication: str | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes that SQS counts."""
+        return message_size(self.body, self.attributes)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why SQS did not take an entry; `final` means that it never will."""
+
+    code: str
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of a batch, by place in it: message ids of the sent, reasons of the others."""
+
+    sent: Mapping[int, str]
+    failed: Mapping[int, Failure]
+
+
+class Queue(Protocol):
+    """The sending side of a queue."""
+
+    def send(self, batch: Sequence[Outgoing]) -> Sequence[str | Failure]:
+        """Send at most ten messages of at most 1 MiB in all; give a message id or a failure for each, in order.
+
+        Raises:
+            Unavailable: no answer; each of them may have been sent.
+            Refused: SQS refuses the batch as a whole.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """Sends messages to one queue.
+
+    Attributes:
+        queue: where to.
+        fifo: whether it is a FIFO queue; then a group is needed, and the idempotency key deduplicates.
+    """
+
+    queue: Queue
+    clock: Clock
+    random: Random
+    tokens: Tokens
+    fifo: bool = False
+
+    def enqueue(self, message: Message, *, delay: timedelta = timedelta(0), group: str | None = None) -> str:
+        """Send one message; give SQS's message id.
+
+        Raises:
+            Refused: it can never be sent as it is.
+            NotSent: SQS did not take it, or did not answer; sending it again with its key is safe.
+        """
+        report = self.enqueue_batch([message], delay=delay, group=group)
+        if 0 in report.sent:
+            return report.sent[0]
+        text = f"SQS did not take the message ({report.failed[0].code}): send it again with the same key."
+        raise NotSent(text)
+
+    def enqueue_batch(
+        self, messages: Sequence[Message], *, delay: timedelta = timedelta(0), group: str | None = None
+    ) -> Report:
+        """Send many, in batches as large as SQS takes; what it reports as failed is sent again a few times.
+
+        Raises:
+            Refused: a message can never be sent as it is; none was sent.
+        """
+        return send_all(
+            self.queue, [self._outgoing(message, delay, group) for message in messages], self.clock, self.random
+        )
+
+    def _outgoing(self, message: Message, delay: timedelta, group: str | None) -> Outgoing:
+        if not 0 <= delay.total_seconds() <= LONGEST_DELAY_SECONDS:
+            text = f"A delay of {delay}: SQS takes up to {LONGEST_DELAY_SECONDS} seconds."
+            raise Refused(text)
+        if self.fifo and (group is None or delay):
+            text = "A FIFO queue wants a group, and takes no delay of single messages."
+            raise Refused(text)
+        stamped = replace(
+            message,
+            job_id=message.job_id or self.tokens(),
+            enqueued_at=message.enqueued_at or self.clock.now(),
+        )
+        body = stamped.body()
+        check_message(body, {})
+        return Outgoing(body, {}, delay, group, message.idempotency_key if self.fifo else None)
+
+
+def send_all(queue: Queue, messages: Sequence[Outgoing], clock: Clock, random: Random) -> Report:
+    """Send all, sending again what SQS did not take; give what became of each."""
+    sent: dict[int, str] = {}
+    failed: dict[int, Failure] = {}
+    waiting = list(range(len(messages)))
+    for turn in range(ROUNDS):
+        if turn:
+            clock.sleep(FIRST_WAIT.total_seconds() * 2**turn * random.random())
+        for places in _batches(waiting, lambda place: messages[place].size):
+            for place, answer in zip(places, _send(queue, [messages[place] for place in places]), strict=True):
+                if isinstance(answer, Failure):
+                    failed[place] = answer
+                else:
+                    sent[place] = answer
+                    failed.pop(place, None)
+        waiting = [place for place in waiting if place in failed and not failed[place].final]
+        if not waiting:
+            break
+    return Report(sent, failed)
+
+
+def _send(queue: Queue, batch: Sequence[Outgoing]) -> Sequence[str | Failure]:
+    try:
+        return queue.send(batch)
+    except Unavailable as error:
+        return [Failure(str(error), final=False)] * len(batch)
+    except Refused as error:
+        return [Failure(str(error), final=True)] * len(batch)
+
+
+def _batches(places: Sequence[int], size: Callable[[int], int]) -> Iterator[list[int]]:
+    """Group by ten and by 1 MiB, in order."""
+    batch: list[int] = []
+    weight = 0
+    for place in places:
+        if batch and (len(batch) == BATCH_ENTRIES or weight + size(place) > MESSAGE_BYTES):
+            yield batch
+            batch, weight = [], 0
+        batch.append(place)
+        weight += size(place)
+    if batch:
+        yield batch

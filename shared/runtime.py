@@ -1,0 +1,96 @@
+"""Puts a worker's parts together: the one place that chooses technologies. Tests and the simulator put in their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import SystemRandom
+from typing import TYPE_CHECKING
+
+from shared.backends.aws import client
+from shared.backends.dynamodb import DynamoDBItems
+from shared.backends.dynamodb_records import DynamoDBJobRecords
+from shared.backends.http import HttpTransport
+from shared.backends.job_record_layer import JobRecordLayer
+from shared.backends.powertools import PowertoolsTelemetry
+from shared.backends.redis import RedisStore
+from shared.backends.redis import connect as connect_redis
+from shared.backends.sqs import SqsQueue
+from shared.clock import SystemClock, random_token
+from shared.execution import Execution
+from shared.lease import LeaseKeeper
+from shared.settlement import Settlement
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from shared.clock import Clock, Tokens
+    from shared.dependency import Transport
+    from shared.job_record import JobRecords
+    from shared.lease import LeaseStore
+    from shared.settings import Settings
+    from shared.settlement import ReceivedFrom
+    from shared.telemetry import Telemetry
+    from shared.unit_of_work import ItemStore
+    from shared.worker import Worker
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What a consumer works with."""
+
+    worker: Worker
+    clock: Clock
+    leases: LeaseKeeper
+    execution: Execution
+    settlement: Settlement
+    telemetry: Telemetry
+
+
+def assemble(  # noqa: PLR0913 - the parts, by keyword only
+    worker: Worker,
+    *,
+    records: JobRecords,
+    items: ItemStore,
+    leases: LeaseStore,
+    queue: ReceivedFrom,
+    transport: Transport,
+    telemetry: Telemetry,
+    clock: Clock,
+    random: Random,
+    tokens: Tokens,
+) -> Runtime:
+    """Put a worker together from given parts."""
+    keeper = LeaseKeeper(leases, clock)
+    execution = Execution(worker, records, items, keeper, transport, clock, random, tokens, telemetry)
+    return Runtime(worker, clock, keeper, execution, Settlement(queue, records, clock, telemetry), telemetry)
+
+
+def connect(worker: Worker, settings: Settings) -> Runtime:
+    """Put a worker together from the stack it is deployed in; connections open when first used."""
+    paced = worker.at_pace(settings.pace)
+    clock, random = SystemClock(), SystemRandom()
+    dynamodb = client("dynamodb", pool=paced.threads)
+    items = DynamoDBItems(dynamodb, settings.tables)
+    layer = JobRecordLayer(dynamodb, settings.jobs_table, items, settings.outbox_table)
+    redis = connect_redis(
+        settings.cache_host,
+        int(settings.cache_port),
+        tls=settings.cache_tls,
+        cluster=settings.cache_cluster,
+        connections=paced.threads + 2,
+    )
+    queue = SqsQueue(
+        client("sqs", pool=paced.threads), settings.queues[paced.name], settings.dead_letter_queues[paced.name]
+    )
+    return assemble(
+        paced,
+        records=DynamoDBJobRecords(layer, clock, random),
+        items=items,
+        leases=RedisStore(redis),
+        queue=queue,
+        transport=HttpTransport(settings.endpoints, clock),
+        telemetry=PowertoolsTelemetry(paced.name),
+        clock=clock,
+        random=random,
+        tokens=random_token,
+    )

@@ -1,0 +1,116 @@
+"""What a deployed function is told by its environment. Infra writes these names through `to_environ`, code reads them back.
+
+A name is spelled once, here. Values that are secret never stand in the environment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from shared.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PREFIX = "TAHAN_"
+_MAPS = {"tables": "TABLE_", "queues": "QUEUE_", "dead_letter_queues": "DEAD_LETTER_QUEUE_", "endpoints": "ENDPOINT_"}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Names and addresses of the stack that a function works in.
+
+    Attributes:
+        stage: name of the stage ("dev", "prod", "local").
+        jobs_table: name of the table of job records.
+        outbox_table: name of the outbox table.
+        tables: names of business tables by logical name.
+        queues: queue URLs by worker.
+        dead_letter_queues: their dead-letter queues' URLs by worker.
+        endpoints: base URLs of dependencies by name.
+        cache_host: host of Valkey; empty where a function uses none.
+        cache_port: its port.
+        cache_tls: whether to speak TLS.
+        cache_cluster: whether it speaks the cluster protocol (Valkey Serverless does).
+        pace: factor on every declared duration; 1 but for the local stage.
+    """
+
+    stage: str
+    jobs_table: str
+    outbox_table: str
+    tables: Mapping[str, str] = field(default_factory=dict)
+    queues: Mapping[str, str] = field(default_factory=dict)
+    dead_letter_queues: Mapping[str, str] = field(default_factory=dict)
+    endpoints: Mapping[str, str] = field(default_factory=dict)
+    cache_host: str = ""
+    cache_port: str = "6379"
+    cache_tls: bool = True
+    cache_cluster: bool = True
+    pace: float = 1.0
+
+    def to_environ(self) -> dict[str, str]:
+        """The environment variables that `from_environ` reads back; values may be CDK tokens."""
+        environ = {
+            f"{PREFIX}STAGE": self.stage,
+            f"{PREFIX}JOBS_TABLE": self.jobs_table,
+            f"{PREFIX}OUTBOX_TABLE": self.outbox_table,
+            f"{PREFIX}CACHE_HOST": self.cache_host,
+            f"{PREFIX}CACHE_PORT": self.cache_port,
+            f"{PREFIX}CACHE_TLS": str(self.cache_tls).lower(),
+            f"{PREFIX}CACHE_CLUSTER": str(self.cache_cluster).lower(),
+            f"{PREFIX}PACE": str(self.pace),
+        }
+        for attribute, infix in _MAPS.items():
+            for name, value in getattr(self, attribute).items():
+                environ[f"{PREFIX}{infix}{name.upper().replace('-', '_')}"] = value
+        return environ
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> Settings:
+        """Read the settings back.
+
+        Raises:
+            SettingsError: naming the variable that is missing or cannot be read.
+        """
+        maps: dict[str, dict[str, str]] = {}
+        for attribute, infix in _MAPS.items():
+            start = f"{PREFIX}{infix}"
+            maps[attribute] = {
+                name.removeprefix(start).lower().replace("_", "-"): value
+                for name, value in environ.items()
+                if name.startswith(start)
+            }
+        pace = _read(environ, "PACE", default="1")
+        try:
+            pace_number = float(pace)
+        except ValueError as error:
+            message = f"{PREFIX}PACE={pace!r} is no number: set 1 on AWS."
+            raise SettingsError(message) from error
+        return cls(
+            stage=_read(environ, "STAGE"),
+            jobs_table=_read(environ, "JOBS_TABLE"),
+            outbox_table=_read(environ, "OUTBOX_TABLE"),
+            cache_host=_read(environ, "CACHE_HOST", default=""),
+            cache_port=_read(environ, "CACHE_PORT", default="6379"),
+            cache_tls=_flag(environ, "CACHE_TLS"),
+            cache_cluster=_flag(environ, "CACHE_CLUSTER"),
+            pace=pace_number,
+            **maps,
+        )
+
+
+def _read(environ: Mapping[str, str], name: str, default: str | None = None) -> str:
+    value = environ.get(PREFIX + name, default)
+    if value is None:
+        message = f"{PREFIX}{name} is not set: deploy the function through infra, which sets it."
+        raise SettingsError(message)
+    return value
+
+
+def _flag(environ: Mapping[str, str], name: str) -> bool:
+    value = _read(environ, name, default="true")
+    if value not in {"true", "false"}:
+        message = f"{PREFIX}{name}={value!r}: set true or false."
+        raise SettingsError(message)
+    return value == "true"

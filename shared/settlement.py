@@ -1,0 +1,113 @@
+"""How an outcome is told to SQS: acknowledged, hidden for its wait and reported as failed, or dead-lettered.
+
+The one place where a message leaves its queue. Order for a dead letter: send it, mark the record, acknowledge; dying in
+between repeats a step and loses nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol, assert_never
+
+from shared.errors import ClaimLost, Refused, Unavailable
+from shared.limits import DEAD_LETTER_BYTES
+from shared.message import json_text
+from shared.outcome import Completed, DeadLettered, Duplicate, Outcome, Postponed, Retried, Unknown
+from shared.retry import LONGEST_WAIT
+
+if TYPE_CHECKING:
+    from shared.clock import Clock
+    from shared.delivery import Delivery
+    from shared.job_record import JobRecords
+    from shared.telemetry import Telemetry
+
+RESERVE = timedelta(minutes=1)  # kept below SQS's 12 hours, which count from the receipt
+
+
+class ReceivedFrom(Protocol):
+    """The receiving side of a queue, and its dead-letter queue."""
+
+    def hide(self, delivery: Delivery, after: timedelta) -> None:
+        """Have the message come back after that time.
+
+        Raises:
+            Unavailable: it comes back after the queue's visibility timeout.
+            Refused: the receipt is no longer valid.
+        """
+        ...
+
+    def dead_letter(self, delivery: Delivery, reason: str) -> None:
+        """Send a copy to the dead-letter queue: body and attributes unchanged, `reason` (JSON) as one more attribute.
+
+        Raises:
+            Unavailable: it may or may not be there.
+            Refused: it does not fit.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """Settles outcomes of one worker's queue."""
+
+    queue: ReceivedFrom
+    records: JobRecords
+    clock: Clock
+    telemetry: Telemetry
+
+    def settle(self, delivery: Delivery, outcome: Outcome) -> bool:
+        """Tell SQS; give whether the message is to be acknowledged."""
+        match outcome:
+            case Completed() | Duplicate() | Unknown():
+                return True
+            case Retried(after=after) | Postponed(after=after):
+                self._hide(delivery, after)
+                return False
+            case DeadLettered():
+                return self._dead_letter(delivery, outcome)
+            case _:
+                assert_never(outcome)
+
+    def _hide(self, delivery: Delivery, after: timedelta) -> None:
+        try:
+            self.queue.hide(delivery, min(max(after, timedelta(0)), LONGEST_WAIT - RESERVE))
+        except (Unavailable, Refused) as error:
+            # It comes back at the queue's own visibility timeout, later than asked, and nothing is lost.
+            self.telemetry.warn("visibility_not_changed", message_id=delivery.message_id, error=str(error))
+
+    def _dead_letter(self, delivery: Delivery, outcome: DeadLettered) -> bool:
+        try:
+            self.queue.dead_letter(delivery, dossier(delivery, outcome))
+            if outcome.hold is not None:
+                self.records.bury(outcome.hold, outcome.death, outcome.failure, self.clock.now())
+        except ClaimLost:
+            # The job was taken over while its dead letter was sent; the copy there is answered as a duplicate.
+            return True
+        except (Unavailable, Refused) as error:
+            # Not acknowledged: it is dead-lettered again when it comes back, in the end by SQS's own redrive.
+            self.telemetry.warn("dead_letter_not_sent", message_id=delivery.message_id, error=str(error))
+            return False
+        return True
+
+
+def dossier(delivery: Delivery, outcome: DeadLettered) -> str:
+    """Why a message died, as the JSON text of its attribute; fits into what producers keep free."""
+    first = outcome.first_failure or outcome.failure
+    facts: dict[str, object] = {
+        "reason": outcome.failure.reason,
+        "error": outcome.failure.error,
+        "signature": outcome.failure.signature,
+        "attempts": outcome.attempts,
+        "first_failure": first.at.isoformat(),
+        "last_failure": outcome.failure.at.isoformat(),
+        "dependency": outcome.failure.dependency,
+        "trace": delivery.trace,
+        "death": outcome.death,
+        **outcome.names,
+    }
+    text = json_text({name: value for name, value in facts.items() if value is not None})
+    if len(text.encode()) > DEAD_LETTER_BYTES - len("tahan.dead-letterString"):
+        text = json.dumps({name: facts[name] for name in ("reason", "signature", "attempts", "death")})
+    return text

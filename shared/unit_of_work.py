@@ -1,0 +1,380 @@
+"""What a handler reads and stages; the pipeline commits it in one transaction with the end of the job.
+
+Items read remember their version, and every item read or written must be unchanged at the commit: there is no blind
+overwrite and no write skew. What DynamoDB or SQS would refuse is refused here, before anything is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+from shared.errors import DeclarationError, Refused
+from shared.limits import (
+    TRANSACTION_BYTES,
+    TRANSACTION_ITEMS,
+    Value,
+    check_item,
+)
+from shared.outbox import Posting, posting_of
+from shared.table import Access, Right, Table
+
+if TYPE_CHECKING:
+    from shared.clock import Clock, Tokens
+    from shared.dependency import Dependency, Reply, Transport
+    from shared.job_record import Verdict
+    from shared.lease import Lease
+    from shared.message import Message
+
+TOMBSTONE_KEPT = timedelta(days=30)
+_RECORD_ITEMS = 1  # the job record's own place in the transaction
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An item as the store holds it. A tombstone (deleted) has a version and no more."""
+
+    attributes: Mapping[str, Value]
+    version: int
+    deleted: bool = False
+
+
+class ItemStore(Protocol):
+    """Where business items are read, consistently. They are written by the job record's commit."""
+
+    def read(self, table: Table, key: Key) -> Stored | None:
+        """Read an item or its tombstone.
+
+        Raises:
+            Unavailable: no answer.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Write an item that must not exist."""
+
+    table: Table
+    key: Key
+    attributes: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Write an item that must still have the version seen."""
+
+    table: Table
+    key: Key
+    attributes: Mapping[str, Value]
+    seen: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Leave a tombstone of an item that must still have the version seen."""
+
+    table: Table
+    key: Key
+    seen: int
+    kept_until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """Demand that an item still has the version seen (None: there was none)."""
+
+    table: Table
+    key: Key
+    seen: int | None
+
+
+Write = Create | Replace | Delete | Unchanged
+
+
+class Item(Mapping[str, Value]):
+    """An item as read, with what has been staged on it since."""
+
+    __slots__ = ("_attributes", "key", "table", "version")
+
+    def __init__(self, table: Table, key: Key, attributes: Mapping[str, Value], version: int) -> None:
+        """Hold an item's attributes and the version they were read at."""
+        self.table = table
+        self.key = key
+        self.version = version
+        self._attributes = dict(attributes)
+
+    def __getitem__(self, name: str) -> Value:
+        """Give an attribute."""
+        return self._attributes[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the attributes."""
+        return iter(self._attributes)
+
+    def __len__(self) -> int:
+        """Count the attributes."""
+        return len(self._attributes)
+
+    def text(self, name: str) -> str:
+        """Give a string attribute.
+
+        Raises:
+            Refused: it is missing or no string.
+        """
+        value = self._attributes.get(name)
+        if not isinstance(value, str):
+            message = f"{self.table.name} {'/'.join(self.key)}: {name!r} is no string but {type(value).__name__}."
+            raise Refused(message)
+        return value
+
+
+@dataclass(slots=True)
+class _Slot:
+    """What is known and staged of one item."""
+
+    table: Table
+    key: Key
+    seen: int | None
+    item: Item | None
+    staged: Write | None = None
+
+
+@dataclass(slots=True)
+class UnitOfWork:
+    """Everything a handler does to the world, between the claim and the commit.
+
+    Attributes:
+        idempotency_key: of the job.
+        attempt: its number, 1 or more.
+        token: this attempt's own name, that no other attempt has.
+        deadline: when the handler must have returned.
+    """
+
+    items: ItemStore
+    transport: Transport
+    clock: Clock
+    tokens: Tokens
+    worker: str
+    idempotency_key: str
+    attempt: int
+    token: str
+    deadline: datetime
+    lease: Lease | None = None
+    uses: tuple[Access | Dependency, ...] = ()
+    _slots: dict[tuple[str, Key], _Slot] = field(default_factory=dict)
+    _tags: list[str] = field(default_factory=list)
+    _postings: list[Posting] = field(default_factory=list)
+    _verdicts: list[Verdict] = field(default_factory=list)
+
+    def time_left(self) -> timedelta:
+        """Time until the deadline; negative when it has passed."""
+        return self.deadline - self.clock.now()
+
+    def check(self) -> None:
+        """Return if the handler may take its next step.
+
+        Raises:
+            LeaseLost: the lease is lost; the job is postponed.
+            TimeoutError: the deadline has passed; the attempt is spent.
+        """
+        if self.lease is not None:
+            self.lease.check()
+        if self.time_left() <= timedelta(0):
+            message = "The job's deadline has passed."
+            raise TimeoutError(message)
+
+    def read(self, table: Table, *key: str) -> Item | None:
+        """Read an item, consistently, and remember its version; the commit fails if it has changed by then.
+
+        Raises:
+            DeclarationError: the job does not declare this table in `uses`.
+            Unavailable: no answer.
+        """
+        self.check()
+        self._demand(table, Right.READ)
+        slot = self._slots.get((table.name, key))
+        if slot is None:
+            stored = self.items.read(table, key)
+            alive = stored is not None and not stored.deleted
+            item = Item(table, key, stored.attributes, stored.version) if stored is not None and alive else None
+            slot = _Slot(table, key, seen=None if stored is None else stored.version, item=item)
+            self._slots[table.name, key] = slot
+        return slot.item
+
+    def create(self, table: Table, **attributes: Value) -> Item:
+        """Stage a new item, with its key among the attributes; the commit fails if it exists by then.
+
+        Raises:
+            Refused: DynamoDB would refuse it, or the item is known to exist.
+        """
+        self._demand(table, Right.READ_WRITE)
+        names = (table.key,) if table.sort_key is None else (table.key, table.sort_key)
+        check_item(attributes, names, f"{table.name} item")
+        _refuse_owned(table, attributes)
+        key = tuple(str(attributes[name]) for name in names)
+        slot = self._slots.setdefault((table.name, key), _Slot(table, key, seen=None, item=None))
+        if slot.item is not None:
+            message = f"{table.name} {'/'.join(key)} exists: update it instead."
+            raise Refused(message)
+        if slot.seen is None:
+            slot.staged = Create(table, key, attributes)
+        else:
+            slot.staged = Replace(table, key, attributes, slot.seen)  # over its own tombstone, as read
+        slot.item = Item(table, key, attributes, (slot.seen or 0) + 1)
+        return slot.item
+
+    def update(self, item: Item, **changes: Value) -> Item:
+        """Stage changed attributes of an item read or created here; the commit fails if it has changed by then.
+
+        Raises:
+            Refused: DynamoDB would refuse it, or the item does not come from this unit of work.
+        """
+        slot = self._own(item)
+        _refuse_owned(item.table, changes)
+        names = (item.table.key,) if item.table.sort_key is None else (item.table.key, item.table.sort_key)
+        attributes = {**item, **changes}
+        if tuple(attributes[name] for name in names) != item.key:
+            message = f"{item.table.name} {'/'.join(item.key)}: a key never changes; create another item."
+            raise Refused(message)
+        check_item(attributes, names, f"{item.table.name} item")
+        match slot.staged:
+            case Create():
+                slot.staged = Create(item.table, item.key, attributes)
+            case _:
+                slot.staged = Replace(item.table, item.key, attributes, slot.seen or 0)
+        slot.item = Item(item.table, item.key, attributes, item.version)
+        return slot.item
+
+    def delete(self, item: Item) -> None:
+        """Stage the deletion of an item read here; a tombstone keeps its version for 30 days.
+
+        Raises:
+            Refused: the item does not come from this unit of work.
+        """
+        slot = self._own(item)
+        if slot.seen is None:
+            self._slots.pop((item.table.name, item.key))
+            return
+        slot.staged = Delete(item.table, item.key, slot.seen, self.clock.now() + TOMBSTONE_KEPT)
+        slot.item = None
+
+    def invalidate(self, *tags: str) -> None:
+        """Have cache tags dropped after the commit.
+
+        Raises:
+            Refused: a tag is empty.
+        """
+        if not all(tags):
+            message = "A cache tag must not be empty."
+            raise Refused(message)
+        self._tags.extend(tag for tag in tags if tag not in self._tags)
+
+    def enqueue(
+        self, message: Message, *, worker: str | None = None, delay: timedelta = timedelta(0), group: str | None = None
+    ) -> None:
+        """Have a job sent if and when this one commits, to its own worker or to the one named.
+
+        Raises:
+            Refused: SQS would refuse the message or its delay.
+        """
+        self._postings.append(posting_of(message, self.tokens(), worker or self.worker, delay=delay, group=group))
+
+    def settle(self, verdict: Verdict) -> None:
+        """Settle a job that stopped as unknown, in the commit of this one; the commit fails if it is unknown no more."""
+        self._verdicts.append(verdict)
+
+    def call(
+        self,
+        dependency: Dependency,
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, object] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """Call a declared dependency once, within its timeout and the deadline; the lease must hold.
+
+        Raises:
+            DeclarationError: the job does not declare it in `uses`.
+            Unavailable: it was not done; the job is retried.
+            Ambiguous: it may have been done.
+            LeaseLost: before anything was sent.
+        """
+        self.check()
+        for use in self.uses:
+            if not isinstance(use, Access) and use.name == dependency.name:
+                within = min(use.timeout, self.time_left())
+                return self.transport.send(use, method, path, body=body, headers=headers or {}, within=within)
+        text = f"The job calls {dependency.name!r} without declaring it: add it to `uses`."
+        raise DeclarationError(text)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Tags to invalidate after the commit."""
+        return tuple(self._tags)
+
+    @property
+    def postings(self) -> tuple[Posting, ...]:
+        """Messages to send."""
+        return tuple(self._postings)
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Unknown jobs to settle."""
+        return tuple(self._verdicts)
+
+    @property
+    def writes(self) -> tuple[Write, ...]:
+        """Conditional writes, one for each item read or staged.
+
+        Raises:
+            Refused: they do not fit into one transaction.
+        """
+        writes = tuple(slot.staged or Unchanged(slot.table, slot.key, slot.seen) for slot in self._slots.values())
+        number = len(writes) + len(self._postings) + len(self._verdicts) + _RECORD_ITEMS
+        if number > TRANSACTION_ITEMS:
+            message = (
+                f"{len(writes)} items + {len(self._postings)} messages + {len(self._verdicts)} settled jobs + the job"
+                f" record = {number}: DynamoDB commits {TRANSACTION_ITEMS} in one transaction; split the job."
+            )
+            raise Refused(message)
+        size = sum(
+            check_item(write.attributes, (), "item") for write in writes if isinstance(write, Create | Replace)
+        ) + sum(len(posting.body.encode()) for posting in self._postings)
+        if size > TRANSACTION_BYTES:
+            message = f"{size} bytes: DynamoDB commits {TRANSACTION_BYTES} in one transaction; split the job."
+            raise Refused(message)
+        return writes
+
+    def _demand(self, table: Table, right: Right) -> None:
+        for use in self.uses:
+            if (
+                isinstance(use, Access)
+                and use.table == table
+                and (right is Right.READ or use.right is Right.READ_WRITE)
+            ):
+                return
+        message = f"The job uses table {table.name!r} ({right.value}) without declaring it: add it to `uses`."
+        raise DeclarationError(message)
+
+    def _own(self, item: Item) -> _Slot:
+        self._demand(item.table, Right.READ_WRITE)
+        slot = self._slots.get((item.table.name, item.key))
+        if slot is None or slot.item is None:
+            message = f"{item.table.name} {'/'.join(item.key)} was not read or created by this unit of work: read it."
+            raise Refused(message)
+        if slot.item is not item:
+            message = f"{item.table.name} {'/'.join(item.key)} was changed since: go on with what update() gave back."
+            raise Refused(message)
+        return slot
+
+
+def _refuse_owned(table: Table, attributes: Mapping[str, Any]) -> None:
+    owned = {"version", "deleted", "ttl"} & set(attributes)
+    if owned:
+        message = f"{table.name} item: {', '.join(sorted(owned))} belong to the product, use other names."
+        raise Refused(message)

@@ -1,0 +1,74 @@
+"""Tables and queues on moto's server, made fresh for a test and the way infra makes them."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from shared.backends.aws import client
+from shared.backends.dynamodb import DynamoDBItems
+from shared.backends.dynamodb_records import DynamoDBJobRecords
+from shared.backends.job_record_layer import JobRecordLayer
+
+if TYPE_CHECKING:
+    from shared.clock import Clock
+    from shared.table import Table
+
+CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "testing",
+    "AWS_SECRET_ACCESS_KEY": "testing",
+    "AWS_DEFAULT_REGION": "eu-central-1",
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+
+
+@dataclass
+class Database:
+    """DynamoDB tables, and the stores over them."""
+
+    client: Any
+    jobs_table: str
+    outbox_table: str
+    tables: dict[str, str]
+
+    @classmethod
+    def create(cls, *tables: Table) -> Database:
+        """Make the tables."""
+        dynamodb = client("dynamodb")
+        suffix = uuid.uuid4().hex[:8]
+        names = {table.name: f"{table.name}-{suffix}" for table in tables}
+        for table in tables:
+            keys = [table.key] if table.sort_key is None else [table.key, table.sort_key]
+            _create(dynamodb, names[table.name], keys)
+        for name in ("jobs", "outbox"):
+            _create(dynamodb, f"{name}-{suffix}", ["id"])
+        return cls(dynamodb, f"jobs-{suffix}", f"outbox-{suffix}", names)
+
+    @property
+    def items(self) -> DynamoDBItems:
+        return DynamoDBItems(self.client, self.tables)
+
+    def records(self, clock: Clock) -> DynamoDBJobRecords:
+        layer = JobRecordLayer(self.client, self.jobs_table, self.items, self.outbox_table)
+        return DynamoDBJobRecords(layer, clock, Random(1))  # noqa: S311 - repeatable
+
+
+def _create(dynamodb: Any, name: str, keys: list[str]) -> None:
+    dynamodb.create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
+        KeySchema=[{"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)],
+    )
+
+
+def create_queue(sqs: Any, *, visibility: int = 30, receives: int = 10) -> tuple[str, str]:
+    """Make a queue with its dead-letter queue; give both URLs."""
+    name = uuid.uuid4().hex[:8]
+    dead = sqs.create_queue(QueueName=f"dead-{name}")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    policy = f'{{"deadLetterTargetArn":"{arn}","maxReceiveCount":"{receives}"}}'
+    attributes = {"VisibilityTimeout": str(visibility), "RedrivePolicy": policy}
+    return sqs.create_queue(QueueName=f"source-{name}", Attributes=attributes)["QueueUrl"], dead

@@ -1,0 +1,49 @@
+"""Each store in both forms: the memory twin and the real thing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shared.backends.memory import MemoryCache, MemoryDatabase
+from shared.backends.redis import RedisStore, connect
+from shared.clock import SystemClock
+from tests.aws import Database
+from tests.world import THINGS, FakeClock
+
+if TYPE_CHECKING:
+    from local.valkey import Valkey
+
+
+@dataclass
+class Stores:
+    """Job records and items over one database."""
+
+    records: Any
+    items: Any
+    clock: FakeClock
+
+
+@pytest.fixture(scope="session")
+def moto_database(aws_endpoint: str) -> Database:
+    return Database.create(THINGS)
+
+
+@pytest.fixture(params=["memory", "moto"])
+def stores(request: pytest.FixtureRequest) -> Stores:
+    clock = FakeClock()
+    if request.param == "memory":
+        database = MemoryDatabase(clock)
+        return Stores(database, database, clock)
+    moto: Database = request.getfixturevalue("moto_database")
+    return Stores(moto.records(clock), moto.items, clock)
+
+
+@pytest.fixture(params=["memory", "valkey"])
+def cache(request: pytest.FixtureRequest) -> Any:
+    if request.param == "memory":
+        return MemoryCache(SystemClock())
+    valkey: Valkey = request.getfixturevalue("valkey")
+    return RedisStore(connect(valkey.host, valkey.port, tls=False, cluster=False))

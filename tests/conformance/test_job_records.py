@@ -1,0 +1,264 @@
+"""What every store of job records promises."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shared.errors import ClaimLost, Conflict
+from shared.job_record import (
+    Claim,
+    Commit,
+    Ended,
+    Granted,
+    HeldByOther,
+    KeyReused,
+    Release,
+    Spent,
+    StaleCopy,
+    Status,
+    TooEarly,
+    Verdict,
+    record_id,
+)
+from shared.outbox import Posting
+from shared.outcome import Failure
+from shared.unit_of_work import Create, Delete, Replace, Unchanged
+from tests.world import START, THINGS
+
+if TYPE_CHECKING:
+    from tests.conformance.conftest import Stores
+
+fresh = itertools.count()
+SOON = timedelta(seconds=30)
+FAILURE = Failure(START, "transient", "TimeoutError: x", "abcdef123456", "shop")
+
+
+def claim(key: str | None = None, **changes: Any) -> Claim:
+    key = key or f"key-{next(fresh)}"
+    values = {
+        "record": record_id("system", "note", key),
+        "owner": "system",
+        "job_type": "note",
+        "idempotency_key": key,
+        "fingerprint": "1:aaaa",
+        "payload": "{}",
+        "version": 1,
+        "token": f"token-{next(fresh)}",
+        "until": START + SOON,
+        "max_attempts": 3,
+        "death": 0,
+        **changes,
+    }
+    return Claim(**values)
+
+
+def again(first: Claim, **changes: Any) -> Claim:
+    """Another delivery of the same job."""
+    return claim(first.idempotency_key, **{"until": first.until + timedelta(hours=1), **changes})
+
+
+def granted(stores: Stores, asked: Claim, now: datetime = START) -> Granted:
+    answer = stores.records.claim(asked, now)
+    assert isinstance(answer, Granted)
+    return answer
+
+
+def test_the_first_claim_is_granted_and_counts_an_attempt(stores: Stores) -> None:
+    first = claim()
+    assert granted(stores, first).attempt == 1
+    view = stores.records.view(first.record)
+    assert (view.status, view.attempts, view.token) == (Status.RUNNING, 1, first.token)
+    assert view.claim_until == first.until
+    assert view.names["idempotency_key"] == first.idempotency_key
+    assert view.expires is None
+
+
+def test_a_repeated_claim_of_one_token_is_the_same_attempt(stores: Stores) -> None:
+    first = claim()
+    granted(stores, first)
+    assert granted(stores, first).attempt == 1
+
+
+def test_a_held_job_is_refused_until_its_deadline_and_taken_over_after_it(stores: Stores) -> None:
+    first = claim()
+    granted(stores, first)
+    assert stores.records.claim(again(first), START) == HeldByOther(first.until)
+    assert stores.records.claim(again(first), first.until) == HeldByOther(first.until)
+    assert granted(stores, again(first), first.until + timedelta(milliseconds=1)).attempt == 2
+
+
+def test_ide_12_a_take_over_loses_against_a_completion(stores: Stores) -> None:
+    first = claim()
+    hold = granted(stores, first).hold
+    stores.records.commit(hold, Commit(Status.COMPLETED, '{"by":1}', ("t",)), START)
+    answer = stores.records.claim(again(first), first.until + SOON)
+    assert answer == Ended(Status.COMPLETED, ("t",), '{"by":1}')
+
+
+def test_i15_a_zombie_neither_completes_nor_releases_nor_buries_what_another_took_over(stores: Stores) -> None:
+    first = claim()
+    zombie = granted(stores, first).hold
+    later = first.until + SOON
+    winner = granted(stores, again(first), later).hold
+    with pytest.raises(ClaimLost):
+        stores.records.commit(zombie, Commit(Status.COMPLETED, '"zombie"'), later)
+    with pytest.raises(ClaimLost):
+        stores.records.release(zombie, Release(later), later)
+    with pytest.raises(ClaimLost):
+        stores.records.bury(zombie, 1, FAILURE, later)
+    stores.records.commit(winner, Commit(Status.COMPLETED, '"winner"'), later)
+    assert stores.records.view(first.record).result == '"winner"'
+    with pytest.raises(ClaimLost):
+        stores.records.commit(zombie, Commit(Status.COMPLETED, '"zombie"'), later)
+    with pytest.raises(ClaimLost):
+        stores.records.release(zombie, Release(later), later)
+    assert stores.records.view(first.record).status is Status.COMPLETED
+
+
+def test_a_repeated_commit_of_one_attempt_is_recognised(stores: Stores) -> None:
+    hold = granted(stores, claim()).hold
+    thing = f"thing-{next(fresh)}"
+    commit = Commit(Status.COMPLETED, writes=(Create(THINGS, (thing,), {"id": thing}),))
+    stores.records.commit(hold, commit, START)
+    stores.records.commit(hold, commit, START)
+    assert stores.items.read(THINGS, (thing,)).version == 1
+
+
+def test_a_released_job_waits_and_keeps_its_failures_and_attempts(stores: Stores) -> None:
+    first = claim()
+    hold = granted(stores, first).hold
+    stores.records.release(hold, Release(START + SOON, FAILURE), START)
+    stores.records.release(hold, Release(START + SOON, FAILURE), START)  # the reply was lost
+    assert stores.records.claim(again(first), START) == TooEarly(START + SOON)
+    second = granted(stores, again(first), START + SOON)
+    assert (second.attempt, second.first_failure) == (2, FAILURE)
+    other = Failure(START + SOON, "unknown", "KeyError: y", "123456abcdef")
+    stores.records.release(second.hold, Release(START + SOON, other), START + SOON)
+    view = stores.records.view(first.record)
+    assert (view.first_failure, view.last_failure) == (FAILURE, other)
+
+
+def test_an_attempt_given_back_is_not_counted(stores: Stores) -> None:
+    first = claim()
+    stores.records.release(granted(stores, first).hold, Release(START, gives_attempt_back=True), START)
+    assert stores.records.view(first.record).attempts == 0
+    assert granted(stores, again(first)).attempt == 1
+
+
+def test_no_attempt_beyond_the_last_is_granted(stores: Stores) -> None:
+    first = claim(max_attempts=1)
+    hold = granted(stores, first).hold
+    stores.records.release(hold, Release(START, FAILURE), START)
+    answer = stores.records.claim(again(first, max_attempts=1), START)
+    assert answer == Spent(hold, 1, FAILURE, FAILURE)
+    stores.records.bury(hold, 1, FAILURE, START)
+    stores.records.bury(hold, 1, FAILURE, START)  # the reply was lost
+    view = stores.records.view(first.record)
+    assert (view.status, view.death) == (Status.DEAD_LETTERED, 1)
+
+
+def test_a_dead_letter_is_reopened_only_by_the_copy_of_its_death(stores: Stores) -> None:
+    first = claim()
+    stores.records.bury(granted(stores, first).hold, 1, FAILURE, START)
+    assert stores.records.claim(again(first), START) == StaleCopy(Status.DEAD_LETTERED)
+    reopened = granted(stores, again(first, death=1))
+    assert (reopened.attempt, reopened.first_failure) == (1, None)
+    assert stores.records.claim(again(first), START) == StaleCopy(Status.RUNNING)
+
+
+def test_a_key_with_another_payload_is_told_apart_within_one_schema_version(stores: Stores) -> None:
+    first = claim()
+    granted(stores, first)
+    assert stores.records.claim(again(first, fingerprint="1:bbbb"), START) == KeyReused()
+    assert stores.records.claim(again(first, fingerprint="2:bbbb"), START) == HeldByOther(first.until)
+    assert granted(stores, again(first, fingerprint="2:bbbb"), first.until + SOON).attempt == 2
+
+
+def test_ide_13_an_expired_record_is_absent_and_its_job_begins_anew(stores: Stores) -> None:
+    first = claim()
+    stores.records.commit(granted(stores, first).hold, Commit(Status.COMPLETED, '"old"', ("t",)), START)
+    expires = stores.records.view(first.record).expires
+    assert expires == START + timedelta(days=30)
+    just_before = expires - timedelta(seconds=1)
+    assert isinstance(stores.records.claim(again(first, fingerprint="1:bbbb"), just_before), KeyReused)
+    new = again(first, fingerprint="1:bbbb", until=expires + SOON)
+    assert granted(stores, new, expires).attempt == 1
+    view = stores.records.view(first.record)
+    assert (view.result, view.tags, view.expires, view.fingerprint) == (None, (), None, "1:bbbb")
+
+
+def test_a_commit_writes_all_or_nothing(stores: Stores) -> None:
+    name = f"thing-{next(fresh)}"
+    setup = granted(stores, claim()).hold
+    stores.records.commit(setup, Commit(Status.COMPLETED, writes=(Create(THINGS, (name,), {"id": name}),)), START)
+    hold = granted(stores, claim()).hold
+    other = f"thing-{next(fresh)}"
+    writes = (Create(THINGS, (other,), {"id": other}), Replace(THINGS, (name,), {"id": name, "text": "y"}, 7))
+    posting = Posting(f"posting-{next(fresh)}", "notes", "{}")
+    with pytest.raises(Conflict):
+        stores.records.commit(hold, Commit(Status.COMPLETED, writes=writes, postings=(posting,)), START)
+    assert stores.items.read(THINGS, (other,)) is None
+    assert stores.items.read(THINGS, (name,)).version == 1
+    assert stores.records.view(hold.record).status is Status.RUNNING
+
+
+@pytest.mark.parametrize("kind", ["create", "replace", "delete", "unchanged", "absent"])
+def test_every_write_carries_its_condition(stores: Stores, kind: str) -> None:
+    name = f"thing-{next(fresh)}"
+    setup = granted(stores, claim()).hold
+    stores.records.commit(setup, Commit(Status.COMPLETED, writes=(Create(THINGS, (name,), {"id": name}),)), START)
+    write = {
+        "create": Create(THINGS, (name,), {"id": name}),
+        "replace": Replace(THINGS, (name,), {"id": name}, 2),
+        "delete": Delete(THINGS, (name,), 2, START),
+        "unchanged": Unchanged(THINGS, (name,), 2),
+        "absent": Unchanged(THINGS, (name,), None),
+    }[kind]
+    hold = granted(stores, claim()).hold
+    with pytest.raises(Conflict):
+        stores.records.commit(hold, Commit(Status.COMPLETED, writes=(write,)), START)
+
+
+def test_versions_go_on_behind_a_deletion_so_that_nothing_old_fits_again(stores: Stores) -> None:
+    name = f"thing-{next(fresh)}"
+
+    def commit(*writes: Any) -> None:
+        stores.records.commit(granted(stores, claim()).hold, Commit(Status.COMPLETED, writes=writes), START)
+
+    commit(Create(THINGS, (name,), {"id": name, "text": "one"}))
+    commit(Delete(THINGS, (name,), 1, START + timedelta(days=30)))
+    stored = stores.items.read(THINGS, (name,))
+    assert (stored.deleted, stored.version) == (True, 2)
+    with pytest.raises(Conflict):
+        commit(Unchanged(THINGS, (name,), None))
+    commit(Create(THINGS, (name,), {"id": name, "text": "two"}))
+    stored = stores.items.read(THINGS, (name,))
+    assert (stored.deleted, stored.version, stored.attributes["text"]) == (False, 3, "two")
+    with pytest.raises(Conflict):
+        commit(Replace(THINGS, (name,), {"id": name}, 1))
+
+
+def test_an_unknown_job_never_expires_and_is_settled_by_another_job_once(stores: Stores) -> None:
+    first = claim()
+    hold = granted(stores, first).hold
+    stores.records.commit(hold, Commit(Status.UNKNOWN, failure=FAILURE), START)
+    view = stores.records.view(first.record)
+    assert (view.status, view.expires, view.last_failure, view.payload) == (Status.UNKNOWN, None, FAILURE, "{}")
+    verdict = Verdict(first.record, Status.COMPLETED, '"found"')
+    stores.records.commit(granted(stores, claim()).hold, Commit(Status.COMPLETED, verdicts=(verdict,)), START)
+    view = stores.records.view(first.record)
+    assert (view.status, view.result, view.payload) == (Status.COMPLETED, '"found"', None)
+    with pytest.raises(Conflict):
+        stores.records.commit(granted(stores, claim()).hold, Commit(Status.COMPLETED, verdicts=(verdict,)), START)
+
+
+def test_an_unknown_job_may_be_set_to_run_again(stores: Stores) -> None:
+    first = claim()
+    stores.records.commit(granted(stores, first).hold, Commit(Status.UNKNOWN), START)
+    verdict = Verdict(first.record, Status.RETRYING)
+    stores.records.commit(granted(stores, claim()).hold, Commit(Status.COMPLETED, verdicts=(verdict,)), START)
+    assert granted(stores, again(first)).attempt == 2

@@ -1,0 +1,49 @@
+"""Real parts shared by a session: moto's server over HTTP for AWS, the real Valkey server."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from moto.server import ThreadedMotoServer
+
+from local.processes import Children
+from local.valkey import Valkey
+from tests.aws import CREDENTIALS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_way_to_aws() -> Iterator[None]:
+    """No test can reach an account, whatever the machine's environment says."""
+    before = dict(os.environ)
+    for name in list(os.environ):
+        if name.startswith("AWS_"):
+            del os.environ[name]
+    os.environ.update(CREDENTIALS)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture(scope="session")
+def aws_endpoint(no_way_to_aws: None) -> Iterator[str]:  # noqa: PT019 - only its effect is needed
+    """The address of moto's server."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    os.environ["AWS_ENDPOINT_URL"] = f"http://{host}:{port}"
+    yield os.environ["AWS_ENDPOINT_URL"]
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
+    """The real Valkey server."""
+    with Children() as children:
+        server = Valkey(children, tmp_path_factory.mktemp("valkey"))
+        server.start()
+        yield server

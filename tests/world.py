@@ -1,0 +1,207 @@
+"""A worker in a world of its own: memory stores, a clock that tests turn, chance without chance."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from shared.backends.memory import MemoryCache, MemoryDatabase, MemoryQueue, MemoryTransport
+from shared.consumer import Consumer
+from shared.delivery import DEAD_LETTER_ATTRIBUTE, Delivery, read_event
+from shared.job import Payload, job
+from shared.retry import Retry
+from shared.runtime import Runtime, assemble
+from shared.table import Table
+from shared.telemetry import Silent
+from shared.unit_of_work import UnitOfWork
+from shared.worker import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from shared.outcome import Outcome
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+THINGS = Table("things", key="id")
+
+
+@dataclass
+class FakeClock:
+    """Time stands still until a test moves it."""
+
+    moment: datetime = START
+    slept: list[float] = field(default_factory=list)
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def monotonic(self) -> float:
+        return (self.moment - START).total_seconds()
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.moment += timedelta(seconds=seconds)
+
+    def pass_(self, time: timedelta) -> None:
+        self.moment += time
+
+
+@dataclass
+class Context:
+    """A Lambda context with a fixed time left."""
+
+    left: timedelta = timedelta(seconds=60)
+    aws_request_id: str = "request-1"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return int(self.left.total_seconds() * 1000)
+
+
+class Counter:
+    """Names that are fresh and always the same: the hashes of 1, 2, 3."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def __call__(self) -> str:
+        self.number += 1
+        return hashlib.sha256(str(self.number).encode()).hexdigest()[:32]
+
+
+class Note(Payload):
+    """Write a text to a thing."""
+
+    thing: str
+    text: str = "x"
+
+
+def note_job(handler: Callable[[Note, UnitOfWork], object] | None = None, **options: Any) -> Any:
+    """A job that writes its text to its thing, or does what `handler` does."""
+
+    def write(payload: Note, work: UnitOfWork) -> object:
+        found = work.read(THINGS, payload.thing)
+        if found is None:
+            work.create(THINGS, id=payload.thing, text=payload.text, times=1)
+        else:
+            times = found["times"]
+            assert isinstance(times, int)
+            work.update(found, text=payload.text, times=times + 1)
+        work.invalidate(f"thing/{payload.thing}")
+        return {"written": payload.text}
+
+    def run(payload: Note, work: UnitOfWork) -> object:
+        return (handler or write)(payload, work)
+
+    declared = {
+        "timeout": timedelta(seconds=10),
+        "max_latency": timedelta(minutes=1),
+        "retry": Retry(max_attempts=3, base=timedelta(seconds=10), cap=timedelta(minutes=5)),
+        "lock": lambda payload: f"thing/{payload.thing}",
+        "uses": (THINGS.read_write,),
+        **options,
+    }
+    return job("note", **declared)(run)
+
+
+@dataclass
+class World:
+    """A worker with its stores; `deliver` is one receipt of a message."""
+
+    worker: Worker
+    clock: FakeClock = field(default_factory=FakeClock)
+    transport: MemoryTransport = field(default_factory=MemoryTransport)
+
+    def __post_init__(self) -> None:
+        self.tokens = Counter()
+        self.database: Any = MemoryDatabase(self.clock)
+        self.cache: Any = MemoryCache(self.clock)
+        self.queue: Any = MemoryQueue()
+        self.telemetry = Silent()
+        self.receipts = 0
+
+    @classmethod
+    def of(cls, handler: Callable[[Note, UnitOfWork], object] | None = None, **options: Any) -> World:
+        return cls(Worker("notes", jobs=(note_job(handler, **options),)))
+
+    @property
+    def runtime(self) -> Runtime:
+        return assemble(
+            self.worker,
+            records=self.database,
+            items=self.database,
+            leases=self.cache,
+            queue=self.queue,
+            transport=self.transport,
+            telemetry=self.telemetry,
+            clock=self.clock,
+            random=Random(7),  # noqa: S311 - repeatable
+            tokens=self.tokens,
+        )
+
+    def execute(self, body: str, *, left: timedelta = timedelta(seconds=60), **record: Any) -> Outcome:
+        """Run one delivery through the pipeline, without settling."""
+        runtime = self.runtime
+        with runtime.leases:
+            return runtime.execution.execute(self.delivery(body, **record), self.clock.now() + left)
+
+    def run(self, body: str, **record: Any) -> tuple[Outcome, bool]:
+        """Execute and settle one delivery; give the outcome and whether it was acknowledged."""
+        runtime = self.runtime
+        delivery = self.delivery(body, **record)
+        with runtime.leases:
+            outcome = runtime.execution.execute(delivery, self.clock.now() + timedelta(seconds=60))
+            return outcome, runtime.settlement.settle(delivery, outcome)
+
+    def handle(self, event: object, context: Any = None) -> dict[str, Any]:
+        """Invoke the consumer."""
+        return Consumer(self.worker, self.runtime).handle(event, Context() if context is None else context)
+
+    def delivery(self, body: str, **record: Any) -> Delivery:
+        self.receipts += 1
+        (delivery,) = read_event(event(record_of(body, f"m{self.receipts}", **record)))
+        return delivery
+
+    def thing(self, name: str) -> Mapping[str, Any] | None:
+        stored = self.database.read(THINGS, (name,))
+        return None if stored is None or stored.deleted else stored.attributes
+
+
+def body(**changes: Any) -> str:
+    """A message's body; a field set to ... is left out."""
+    envelope = {"job_type": "note", "idempotency_key": "k1", "payload": {"thing": "a"}, **changes}
+    return json.dumps({name: value for name, value in envelope.items() if value is not ...})
+
+
+def record_of(text: str, message_id: str = "m1", *, group: str | None = None, death: int = 0, **more: Any) -> dict[str, Any]:
+    """A record as Lambda gives it."""
+    attributes: dict[str, Any] = {}
+    if death:
+        reason = json.dumps({"death": death})
+        attributes[DEAD_LETTER_ATTRIBUTE] = {"stringValue": reason, "dataType": "String"}
+    system = {"ApproximateReceiveCount": "1", "SentTimestamp": "1767225600000"}
+    if group is not None:
+        system["MessageGroupId"] = group
+    return {
+        "messageId": message_id,
+        "receiptHandle": f"receipt-{message_id}",
+        "body": text,
+        "attributes": {**system, **more.pop("system", {})},
+        "messageAttributes": {**attributes, **more.pop("attributes", {})},
+        "eventSource": "aws:sqs",
+        "eventSourceARN": "arn:aws:sqs:eu-central-1:000000000000:notes",
+        **more,
+    }
+
+
+def event(*records: dict[str, Any]) -> dict[str, Any]:
+    """A batch as Lambda gives it."""
+    return {"Records": list(records)}
+
+
+def failures(answer: dict[str, Any]) -> list[str]:
+    """The ids that a partial response names."""
+    return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
