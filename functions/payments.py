@@ -46,6 +46,12 @@ class PaymentCaptured(BaseModel):
     charge_id: str
 
 
+class NotCharged(BaseModel):
+    """Nothing was charged; the capture runs again."""
+
+    order_id: str
+
+
 @job(
     "capture-payment",
     version=1,
@@ -78,7 +84,7 @@ def capture_payment(payload: CapturePayment, work: UnitOfWork) -> PaymentCapture
     lock=lambda payload: f"order/{payload.order_id}",
     uses=(ORDERS.read_write, PAYMENT_PROVIDER),
 )
-def reconcile_payment(payload: ReconcilePayment, work: UnitOfWork) -> PaymentCaptured | Failed:
+def reconcile_payment(payload: ReconcilePayment, work: UnitOfWork) -> PaymentCaptured | NotCharged | Failed:
     """Ask the provider what happened, and settle the order and the unknown capture in one commit.
 
     Not charged means that the capture may run again: the provider's key keeps even a late charge single.
@@ -94,7 +100,7 @@ def reconcile_payment(payload: ReconcilePayment, work: UnitOfWork) -> PaymentCap
         again = CapturePayment(order_id=payload.order_id, payment_intent_id=payload.payment_intent_id)
         work.enqueue(capture_payment.message(again, key=payload.capture_key))
         work.settle(Verdict(capture, Status.RETRYING))
-        return Failed("not-charged", "the capture runs again")
+        return NotCharged(order_id=payload.order_id)
     result = _settled(order, found, work)
     status = Status.COMPLETED if isinstance(result, PaymentCaptured) else Status.FAILED
     work.settle(Verdict(capture, status, _text(result)))

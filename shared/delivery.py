@@ -97,8 +97,8 @@ def _read_record(record: object, place: int) -> Delivery:
             message = f"Record {place} has no {name}: the batch is handed back whole."
             raise EventError(message)
         texts[name] = value
-    system = record.get("attributes") or {}
-    attributes = record.get("messageAttributes") or {}
+    system = record.get("attributes", {})
+    attributes = record.get("messageAttributes", {})
     if not isinstance(system, Mapping) or not isinstance(attributes, Mapping):
         message = f"Record {place}: `attributes` and `messageAttributes` must be objects."
         raise EventError(message)

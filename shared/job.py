@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from shared.dependency import Dependency
 from shared.errors import DeclarationError
+from shared.limits import check_text
 from shared.message import Message, check_key, json_text
 from shared.retry import Retry
 from shared.table import NAME, Access
@@ -81,8 +82,11 @@ class Job(Generic[P, R]):
 
         Raises:
             Malformed: the key is blank, too long, or not printable ASCII.
+            Refused: the payload holds half a surrogate pair.
         """
-        return Message(self.name, self.version, check_key(key), json_text(payload.model_dump(mode="json")))
+        text = json_text(payload.model_dump(mode="json"))
+        check_text(text, f"The payload of {self.name}")
+        return Message(self.name, self.version, check_key(key), text)
 
     def at_pace(self, pace: float) -> Job[P, R]:
         """The same job with every duration multiplied by `pace`; the local stage runs faster so."""

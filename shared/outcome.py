@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import TYPE_CHECKING, assert_never
 
-from shared.errors import DeadLetter, Malformed
+from shared.errors import DeadLetter, Malformed, OutcomeUnknown
 from shared.retry import Kind, classify
 
 if TYPE_CHECKING:
@@ -123,6 +123,9 @@ def failure_of(error: BaseException, at: datetime) -> Failure:
             reason, text = error.reason, error.detail
         case DeadLetter():
             reason, text = error.reason, error.detail
+        case OutcomeUnknown():
+            reason, text = "outcome-unknown", _text(error)
+            verdict = classify(error.__cause__ or error)
         case _:
             reason, text = (verdict.kind.value, _text(error))
     return Failure(

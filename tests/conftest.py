@@ -30,7 +30,7 @@ def no_way_to_aws() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def aws_endpoint(no_way_to_aws: None) -> Iterator[str]:  # noqa: PT019 - only its effect is needed
+def aws_endpoint(no_way_to_aws: None) -> Iterator[str]:
     """The address of moto's server."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()

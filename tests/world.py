@@ -17,13 +17,13 @@ from shared.retry import Retry
 from shared.runtime import Runtime, assemble
 from shared.table import Table
 from shared.telemetry import Silent
-from shared.unit_of_work import UnitOfWork
 from shared.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from shared.outcome import Outcome
+    from shared.unit_of_work import UnitOfWork
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 THINGS = Table("things", key="id")
@@ -176,7 +176,9 @@ def body(**changes: Any) -> str:
     return json.dumps({name: value for name, value in envelope.items() if value is not ...})
 
 
-def record_of(text: str, message_id: str = "m1", *, group: str | None = None, death: int = 0, **more: Any) -> dict[str, Any]:
+def record_of(
+    text: str, message_id: str = "m1", *, group: str | None = None, death: int = 0, **more: Any
+) -> dict[str, Any]:
     """A record as Lambda gives it."""
     attributes: dict[str, Any] = {}
     if death:

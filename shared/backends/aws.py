@@ -27,6 +27,8 @@ REFUSALS = frozenset(
         "InvalidMessageContents",
         "InvalidParameterValue",
         "ItemCollectionSizeLimitExceededException",
+        "MessageNotInflight",
+        "ReceiptHandleIsInvalid",
         "ValidationException",
         "AWS.SimpleQueueService.BatchRequestTooLong",
     }

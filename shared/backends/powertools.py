@@ -14,7 +14,8 @@ from shared.telemetry import JOB_TYPE, NAMESPACE
 if TYPE_CHECKING:
     from datetime import timedelta
 
-MOST_VALUES = 100  # of one metric in one EMF line (CloudWatch embedded metric format specification)
+# Values of one metric in one line: EMF takes 100, and Powertools flushes by itself at the hundredth.
+MOST_VALUES = 99
 
 
 class PowertoolsTelemetry:
@@ -51,20 +52,24 @@ class PowertoolsTelemetry:
         self._logger.warning(event, extra=fields)
 
     def flush(self) -> None:
-        """Write one EMF line for each job type, more where a metric has over 100 values."""
+        """Write one EMF line for each job type, more where a metric has many values."""
         with self._lock:
             counts, self._counts = self._counts, defaultdict(int)
             times, self._times = self._times, defaultdict(list)
         for job_type in sorted({job_type for job_type, _ in (*counts, *times)}):
-            lines = [EphemeralMetrics(namespace=NAMESPACE, service=self._service)]
+            lines = [self._line(job_type)]
             for (kind, metric), number in counts.items():
                 if kind == job_type:
                     lines[0].add_metric(name=metric, unit=MetricUnit.Count, value=number)
             for (kind, metric), values in times.items():
                 for place, value in enumerate(values if kind == job_type else ()):
                     while place // MOST_VALUES >= len(lines):
-                        lines.append(EphemeralMetrics(namespace=NAMESPACE, service=self._service))
+                        lines.append(self._line(job_type))
                     lines[place // MOST_VALUES].add_metric(name=metric, unit=MetricUnit.Milliseconds, value=value)
             for line in lines:
-                line.add_dimension(name=JOB_TYPE, value=job_type)
                 line.flush_metrics()
+
+    def _line(self, job_type: str) -> EphemeralMetrics:
+        line = EphemeralMetrics(namespace=NAMESPACE, service=self._service)
+        line.add_dimension(name=JOB_TYPE, value=job_type)
+        return line

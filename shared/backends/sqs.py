@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,12 +51,12 @@ class SqsQueue:
         return results
 
     def hide(self, delivery: Delivery, after: timedelta) -> None:
-        """Change the message's visibility."""
+        """Change the message's visibility, in whole seconds and never less than asked."""
         with translated("sqs"):
             self.client.change_message_visibility(
                 QueueUrl=self.url,
                 ReceiptHandle=delivery.receipt_handle,
-                VisibilityTimeout=int(after.total_seconds()),
+                VisibilityTimeout=math.ceil(after.total_seconds()),
             )
 
     def dead_letter(self, delivery: Delivery, reason: str) -> None:

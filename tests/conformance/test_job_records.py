@@ -26,7 +26,7 @@ from shared.job_record import (
 )
 from shared.outbox import Posting
 from shared.outcome import Failure
-from shared.unit_of_work import Create, Delete, Replace, Unchanged
+from shared.unit_of_work import Create, Delete, Replace, Unchanged, Write
 from tests.world import START, THINGS
 
 if TYPE_CHECKING:
@@ -211,16 +211,16 @@ def test_every_write_carries_its_condition(stores: Stores, kind: str) -> None:
     name = f"thing-{next(fresh)}"
     setup = granted(stores, claim()).hold
     stores.records.commit(setup, Commit(Status.COMPLETED, writes=(Create(THINGS, (name,), {"id": name}),)), START)
-    write = {
+    writes: dict[str, Write] = {
         "create": Create(THINGS, (name,), {"id": name}),
         "replace": Replace(THINGS, (name,), {"id": name}, 2),
         "delete": Delete(THINGS, (name,), 2, START),
         "unchanged": Unchanged(THINGS, (name,), 2),
         "absent": Unchanged(THINGS, (name,), None),
-    }[kind]
+    }
     hold = granted(stores, claim()).hold
     with pytest.raises(Conflict):
-        stores.records.commit(hold, Commit(Status.COMPLETED, writes=(write,)), START)
+        stores.records.commit(hold, Commit(Status.COMPLETED, writes=(writes[kind],)), START)
 
 
 def test_versions_go_on_behind_a_deletion_so_that_nothing_old_fits_again(stores: Stores) -> None:

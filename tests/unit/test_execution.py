@@ -20,11 +20,12 @@ from shared.errors import (
 from shared.job import WithoutLease
 from shared.job_record import SYSTEM, Status, record_id
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Failed, Postponed, Retried, Unknown
-from shared.unit_of_work import UnitOfWork
 from tests.world import THINGS, Note, World, body, note_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from shared.unit_of_work import UnitOfWork
 
 RECORD = record_id(SYSTEM, "note", "k1")
 
@@ -250,9 +251,7 @@ def test_retry_later_spends_an_attempt_and_waits_as_asked() -> None:
 
 def test_i21_an_unknown_outcome_stops_the_job_and_sends_its_reconciling_job_in_the_same_commit() -> None:
     other = note_job(lock=None)
-    world = World.of(
-        raising(OutcomeUnknown("no answer", reconcile=other.message(Note(thing="r"), key="reconcile/1")))
-    )
+    world = World.of(raising(OutcomeUnknown("no answer", reconcile=other.message(Note(thing="r"), key="reconcile/1"))))
     assert world.run(body()) == (Unknown(), True)
     view = world.database.view(RECORD)
     assert (view.status, view.expires) == (Status.UNKNOWN, None)

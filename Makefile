@@ -1,0 +1,57 @@
+# Everything the project does is a target here. Each bootstraps uv and the locked environment from plain Python 3.11.
+# `make demo` and `make test` are all that a fresh machine needs.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+UV_VERSION := 0.13.8
+UV := .tools/uv/bin/uv
+PYTHON := .venv/bin/python
+ENVIRONMENT := .venv/.made
+
+# Bytecode is compiled once, with the environment; without it importing the CDK takes over a minute each time.
+unexport PYTHONDONTWRITEBYTECODE
+export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
+
+.PHONY: help demo test check synth mutants format clean
+
+help: ## what can be made
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+
+demo: $(ENVIRONMENT) ## the main job on real messages, locally: ARGS="--json" for scripts
+	@$(PYTHON) -m local.demo $(ARGS)
+
+test: check $(ENVIRONMENT) ## everything that must hold; ARGS="-k name" for a part
+	$(PYTHON) -m pytest $(ARGS)
+
+check: $(ENVIRONMENT) ## format, lint, types, import contracts
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check --output-format concise .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+synth: $(ENVIRONMENT) ## the cloud assembly of STAGE (dev, prod, local)
+	@$(PYTHON) -m infra.assembly $(or $(STAGE),dev)
+
+mutants: $(ENVIRONMENT) ## take out each guard and see its test turn red
+	$(PYTHON) -m tests.mutants $(ARGS)
+
+format: $(ENVIRONMENT) ## put the code into shape
+	.venv/bin/ruff format .
+	.venv/bin/ruff check --fix-only .
+
+clean: ## remove what was built and installed
+	rm -rf build node_modules .venv .tools local/standin/.venv
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(UV):
+	@echo "Installing uv $(UV_VERSION) ..."
+	@python3 -m venv .tools/uv
+	@.tools/uv/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+$(ENVIRONMENT): $(UV) pyproject.toml uv.lock
+	@echo "Installing the locked environment ..."
+	@$(UV) sync --frozen --quiet --compile-bytecode
+	@touch $@

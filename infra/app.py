@@ -1,0 +1,53 @@
+"""The CDK app: `python -m infra.app`, or through the CDK command line with `-c stage=prod`."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING
+
+from aws_cdk import App, Tags
+
+from infra.packaging import Target, asset
+from infra.settings import load_stage, read_context
+from infra.worker_stack import WorkerStack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from infra.constructs.function import Package
+    from infra.settings import Stage
+    from shared.worker import Worker
+
+DEFAULT_STAGE = "dev"
+
+
+def new_app() -> App:
+    """An app with the context of `cdk.json`, whether or not the command line passes it in."""
+    return App(context=read_context(), analytics_reporting=False)
+
+
+def chosen_stage(app: App) -> Stage:
+    """The stage of `-c stage=`, of the environment's STAGE, or the first stage of all."""
+    return load_stage(app.node.try_get_context("stage") or os.environ.get("STAGE") or DEFAULT_STAGE)
+
+
+def build(app: App, workers: Iterable[Worker], stage: Stage, package: Package) -> WorkerStack:
+    """The one stack of a stage."""
+    stack = WorkerStack(app, f"tahan-{stage.name}", stage=stage, workers=workers, package=package)
+    Tags.of(stack).add("stage", stage.name)
+    return stack
+
+
+def main() -> None:
+    """Synthesise the registered workers."""
+    from functions.registry import WORKERS  # noqa: PLC0415 - the constructs do not need the product
+
+    app = new_app()
+    stage = chosen_stage(app)
+    build(app, WORKERS, stage, partial(asset, target=Target.of(stage)))
+    app.synth()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""One thing that is deployed a module; their numbers come from the declaration, none are computed here."""

@@ -1,0 +1,179 @@
+"""Alarms of a worker and of the relay. Each says what it saw and which runbook of `docs/runbooks/` to open.
+
+An idle queue reports nothing, so missing data is never a breach here.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from constructs import Construct
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_lambda as lambda_
+    from aws_cdk import aws_sns as sns
+    from aws_cdk import aws_sqs as sqs
+
+    from infra.constructs.queue_pair import QueuePair
+    from shared.worker import Worker
+
+MINUTE = Duration.minutes(1)
+VISIBLE = "ApproximateNumberOfMessagesVisible"
+IN_FLIGHT = "ApproximateNumberOfMessagesNotVisible"
+OLDEST = "ApproximateAgeOfOldestMessage"
+OLDEST_DEAD_LETTER = timedelta(days=10)  # it is lost after 14
+OLDEST_STREAM_RECORD = timedelta(seconds=60)
+ABOVE = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
+AT_LEAST = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
+
+
+def queue_metric(queue: sqs.IQueue, name: str) -> cloudwatch.Metric:
+    """A metric of a queue: the highest value of each minute."""
+    return cloudwatch.Metric(
+        namespace="AWS/SQS",
+        metric_name=name,
+        dimensions_map={"QueueName": queue.queue_name},
+        statistic="Maximum",
+        period=MINUTE,
+    )
+
+
+def function_metric(function: lambda_.IFunction, name: str, statistic: str) -> cloudwatch.Metric:
+    """A metric of a function by the minute."""
+    return cloudwatch.Metric(
+        namespace="AWS/Lambda",
+        metric_name=name,
+        dimensions_map={"FunctionName": function.function_name},
+        statistic=statistic,
+        period=MINUTE,
+    )
+
+
+def arrivals(queue: sqs.IQueue) -> cloudwatch.MathExpression:
+    """How many more messages a queue holds than a minute before.
+
+    Reading a message hides it, so what is in flight counts too; a queue that was idle reports nothing, which is zero.
+    """
+    return cloudwatch.MathExpression(
+        expression="DIFF(FILL(visible, 0) + FILL(inflight, 0))",
+        using_metrics={"visible": queue_metric(queue, VISIBLE), "inflight": queue_metric(queue, IN_FLIGHT)},
+        label="Arrivals",
+        period=MINUTE,
+    )
+
+
+class _Alarms(Construct):
+    def __init__(self, scope: Construct, construct_id: str, *, topic: sns.ITopic) -> None:
+        super().__init__(scope, construct_id)
+        self._topic = topic
+
+    def _watch(  # noqa: PLR0913 - what an alarm is made of
+        self,
+        construct_id: str,
+        metric: cloudwatch.IMetric,
+        threshold: float,
+        *,
+        sentence: str,
+        runbook: str,
+        operator: cloudwatch.ComparisonOperator = ABOVE,
+        breaches: int = 1,
+        periods: int = 1,
+    ) -> None:
+        alarm = cloudwatch.Alarm(
+            self,
+            construct_id,
+            metric=metric,
+            threshold=threshold,
+            comparison_operator=operator,
+            datapoints_to_alarm=breaches,
+            evaluation_periods=periods,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+            alarm_description=f"{sentence} Runbook: docs/runbooks/{runbook}.md",
+        )
+        alarm.add_alarm_action(actions.SnsAction(self._topic))
+
+
+class QueueAlarms(_Alarms):
+    """Alarms of a worker's two queues."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, worker: Worker, queues: QueuePair, topic: sns.ITopic
+    ) -> None:
+        super().__init__(scope, construct_id, topic=topic)
+        objective = worker.max_latency.total_seconds()
+        self._watch(
+            "QueueAge",
+            queue_metric(queues.source, OLDEST),
+            objective,
+            sentence=f"The oldest message of worker {worker.name} waits longer than its objective of {objective:g} s.",
+            runbook="queue-age",
+            breaches=3,
+            periods=5,
+        )
+        self._watch(
+            "DeadLetterArrival",
+            arrivals(queues.dead_letters),
+            0,
+            sentence=f"A message of worker {worker.name} was dead-lettered just now.",
+            runbook="dead-letter-arrival",
+        )
+        self._watch(
+            "DeadLettersWaiting",
+            queue_metric(queues.dead_letters, VISIBLE),
+            1,
+            operator=AT_LEAST,
+            sentence=f"Dead letters of worker {worker.name} wait for a decision.",
+            runbook="dead-letters-waiting",
+        )
+        self._watch(
+            "DeadLetterAge",
+            queue_metric(queues.dead_letters, OLDEST),
+            OLDEST_DEAD_LETTER.total_seconds(),
+            sentence=f"A dead letter of {worker.name} is {OLDEST_DEAD_LETTER.days} days old; after 14 it is lost.",
+            runbook="dead-letter-age",
+        )
+
+
+class RelayAlarms(_Alarms):
+    """Alarms of the outbox relay."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        function: lambda_.IFunction,
+        failures: sqs.IQueue,
+        topic: sns.ITopic,
+    ) -> None:
+        super().__init__(scope, construct_id, topic=topic)
+        self._watch(
+            "RelayErrors",
+            function_metric(function, "Errors", "Sum"),
+            0,
+            sentence="The outbox relay failed; committed messages wait to be sent.",
+            runbook="relay-errors",
+            breaches=3,
+            periods=5,
+        )
+        self._watch(
+            "RelayLag",
+            function_metric(function, "IteratorAge", "Maximum"),
+            OLDEST_STREAM_RECORD.total_seconds() * 1000,
+            sentence=f"The outbox relay lags more than {OLDEST_STREAM_RECORD.seconds} s behind the table.",
+            runbook="relay-lag",
+            breaches=3,
+            periods=3,
+        )
+        self._watch(
+            "RelayGaveUp",
+            queue_metric(failures, VISIBLE),
+            1,
+            operator=AT_LEAST,
+            sentence="The outbox relay gave up on some items; their messages were not sent.",
+            runbook="relay-gave-up",
+        )

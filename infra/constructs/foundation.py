@@ -1,0 +1,71 @@
+"""What workers stand on: key, tables, network, cache and the topic of alarms. It knows no worker.
+
+It may live in a stack of its own: workers point at it, it never points at them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import CfnOutput, Stack
+from constructs import Construct
+
+from infra.constructs.cache import Cache
+from infra.constructs.function import Place
+from infra.constructs.key import customer_key
+from infra.constructs.network import Network
+from infra.constructs.tables import Tables
+from infra.constructs.topic import alarm_topic
+from infra.plan import camel
+from shared.errors import DeclarationError
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_dynamodb as dynamodb
+
+    from infra.plan import Plan
+    from shared.table import Table
+    from shared.worker import Worker
+
+
+class Foundation(Construct):
+    """The shared part of a stack; `plan` tells which tables there are and whether calls go out."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
+        super().__init__(scope, construct_id)
+        self.stage = stage = plan.stage
+        self.key = customer_key(self, retain=stage.retain) if stage.customer_key else None
+        self.topic = alarm_topic(self, key=self.key, email=stage.alarm_email)
+        self.tables = Tables(self, "Tables", stage=stage, key=self.key)
+        self.network = Network(self, "Network", stage=stage, egress=bool(plan.outgoing))
+        self.cache = Cache(self, "Cache", network=self.network)
+        self._named: set[str] = set()
+        stack = Stack.of(self)
+        CfnOutput(stack, "JobsTable", value=self.tables.jobs.table_name)
+        CfnOutput(stack, "OutboxTable", value=self.tables.outbox.table_name)
+        CfnOutput(stack, "AlarmTopic", value=self.topic.topic_arn)
+        for table in plan.tables:
+            self.table(table)
+
+    def table(self, declared: Table) -> dynamodb.Table:
+        """The table of a declaration, made when first asked for."""
+        table = self.tables.business(declared)
+        if declared.name not in self._named:
+            self._named.add(declared.name)
+            CfnOutput(Stack.of(self), f"Table{camel(declared.name)}", value=table.table_name)
+        return table
+
+    def place_for(self, worker: Worker) -> Place:
+        """Where a worker's function runs.
+
+        Raises:
+            DeclarationError: it calls an outside system and the network has no way out.
+        """
+        egress = bool(worker.dependencies)
+        if egress and not self.network.has_egress:
+            message = (
+                f"worker {worker.name!r} calls {', '.join(d.name for d in worker.dependencies)}, and the network was"
+                " laid out for workers that call nothing outside: give this worker in `workers` of the stack, or in the"
+                " plan of its foundation."
+            )
+            raise DeclarationError(message)
+        return Place(self.network, egress)

@@ -1,0 +1,105 @@
+"""A Lambda function with a role and a log group of its own; both hold only what the caller grants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from infra.constructs.queue_pair import seconds
+from infra.grants import LOGS, NETWORK, allow, allow_key
+from infra.settings import LOG_RETENTION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import timedelta
+    from pathlib import Path
+
+    from aws_cdk import aws_kms as kms
+
+    from infra.constructs.network import Network
+    from infra.settings import Stage
+
+    Package = Callable[[str], Path]  # an entry module -> the directory that holds it and all it needs
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What differs from function to function; its memory is in MiB."""
+
+    module: str
+    description: str
+    timeout: timedelta
+    memory: int
+    reserved_concurrency: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The network that a function runs in, and whether it calls outside systems."""
+
+    network: Network
+    egress: bool
+
+
+class Function(Construct):
+    """The function; its environment is what `Settings.to_environ` spells."""
+
+    def __init__(  # noqa: PLR0913 - by keyword only
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        shape: Shape,
+        stage: Stage,
+        package: Package,
+        environ: dict[str, str],
+        key: kms.IKey | None,
+        place: Place | None = None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        log_group = logs.LogGroup(
+            self,
+            "Logs",
+            retention=logs.RetentionDays[LOG_RETENTION[stage.log_retention_days]],
+            encryption_key=key,
+            removal_policy=RemovalPolicy.RETAIN if stage.retain else RemovalPolicy.DESTROY,
+        )
+        self.role = iam.Role(
+            self,
+            "Role",
+            description=f"Permissions of {shape.description}",
+            assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
+        )
+        allow(self.role, LOGS, log_group.log_group_arn)
+        allow_key(self.role, key)
+        if place is not None:
+            allow(self.role, NETWORK, "*")  # Lambda checks these on every resource before it makes the function
+        asset = package(shape.module)
+        self.resource = lambda_.Function(
+            self,
+            "Function",
+            description=shape.description,
+            runtime=lambda_.Runtime(f"python{stage.python_version}", lambda_.RuntimeFamily.PYTHON),
+            architecture=lambda_.Architecture.ARM_64 if stage.processor == "arm64" else lambda_.Architecture.X86_64,
+            handler=f"{shape.module}.handler",
+            code=lambda_.Code.from_asset(str(asset), asset_hash=asset.name),
+            role=self.role,
+            timeout=seconds(shape.timeout),
+            memory_size=shape.memory,
+            reserved_concurrent_executions=shape.reserved_concurrency,
+            environment=environ,
+            tracing=lambda_.Tracing.ACTIVE,  # CDK lets the role put traces; X-Ray knows no resources
+            log_group=log_group,
+            logging_format=lambda_.LoggingFormat.JSON,
+            application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
+            system_log_level_v2=lambda_.SystemLogLevel.WARN,
+            vpc=None if place is None else place.network.vpc,
+            vpc_subnets=None if place is None else place.network.subnets(egress=place.egress),
+            security_groups=None if place is None else [place.network.functions_group],
+        )

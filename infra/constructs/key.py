@@ -1,0 +1,51 @@
+"""The account's own key for everything at rest.
+
+Its policy names services by condition, never a queue, role or topic of the stack: so nothing can point back at it in a
+circle, and the key may live in another stack.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+
+if TYPE_CHECKING:
+    from constructs import Construct
+
+
+def customer_key(scope: Construct, *, retain: bool) -> kms.Key:
+    """A rotating key that the account's roles, CloudWatch Logs and CloudWatch alarms may use."""
+    stack = Stack.of(scope)
+    key = kms.Key(
+        scope,
+        "Key",
+        description=f"Queues, tables, alarms and logs of {stack.stack_name}",
+        enable_key_rotation=True,
+        removal_policy=RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY,
+    )
+    key.add_to_resource_policy(
+        iam.PolicyStatement(
+            sid="LogGroups",
+            principals=[iam.ServicePrincipal(f"logs.{stack.region}.amazonaws.com")],
+            actions=["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"],
+            resources=["*"],
+            conditions={
+                "ArnLike": {
+                    "kms:EncryptionContext:aws:logs:arn": stack.format_arn(service="logs", resource="log-group:*")
+                }
+            },
+        )
+    )
+    key.add_to_resource_policy(
+        iam.PolicyStatement(
+            sid="AlarmsThroughTheTopic",
+            principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+            actions=["kms:Decrypt", "kms:GenerateDataKey*"],
+            resources=["*"],
+            conditions={"StringEquals": {"aws:SourceAccount": stack.account}},
+        )
+    )
+    return key

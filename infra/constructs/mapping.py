@@ -1,0 +1,65 @@
+"""Event source mappings: SQS to a consumer, a table's stream to the relay.
+
+Both always report failed items one by one. A mapping of SQS never filters: what does not match a filter is deleted.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from aws_cdk import aws_lambda as lambda_
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_dynamodb as dynamodb
+    from aws_cdk import aws_sqs as sqs
+    from constructs import Construct
+
+    from shared.worker import Worker
+
+PARTIAL_RESPONSES = ["ReportBatchItemFailures"]
+STREAM_BATCH = 100
+# A poison record must not hold a shard for the day that a stream keeps it; the sweeper sends again what was given up.
+STREAM_ATTEMPTS = 10
+STREAM_RECORD_AGE = timedelta(hours=1)
+ONLY_NEW_ITEMS = json.dumps({"eventName": ["INSERT"]})
+
+
+def consume_queue(
+    scope: Construct, worker: Worker, queue: sqs.IQueue, function: lambda_.IFunction
+) -> lambda_.CfnEventSourceMapping:
+    """Feed a worker's queue to its consumer, at most `max_concurrency` batches at one time."""
+    return lambda_.CfnEventSourceMapping(
+        scope,
+        "Mapping",
+        function_name=function.function_name,
+        event_source_arn=queue.queue_arn,
+        batch_size=worker.batch_size,
+        maximum_batching_window_in_seconds=None if worker.fifo else int(worker.window.total_seconds()),
+        function_response_types=PARTIAL_RESPONSES,
+        scaling_config=lambda_.CfnEventSourceMapping.ScalingConfigProperty(maximum_concurrency=worker.max_concurrency),
+    )
+
+
+def consume_stream(
+    scope: Construct, table: dynamodb.ITable, function: lambda_.IFunction, failures: sqs.IQueue
+) -> lambda_.CfnEventSourceMapping:
+    """Feed the new items of a table to a function; what it cannot take is told to `failures`."""
+    mapping = lambda_.CfnEventSourceMapping
+    return lambda_.CfnEventSourceMapping(
+        scope,
+        "Mapping",
+        function_name=function.function_name,
+        event_source_arn=table.table_stream_arn,
+        starting_position="TRIM_HORIZON",
+        batch_size=STREAM_BATCH,
+        bisect_batch_on_function_error=True,
+        function_response_types=PARTIAL_RESPONSES,
+        maximum_retry_attempts=STREAM_ATTEMPTS,
+        maximum_record_age_in_seconds=int(STREAM_RECORD_AGE.total_seconds()),
+        destination_config=mapping.DestinationConfigProperty(
+            on_failure=mapping.OnFailureProperty(destination=failures.queue_arn)
+        ),
+        filter_criteria=mapping.FilterCriteriaProperty(filters=[mapping.FilterProperty(pattern=ONLY_NEW_ITEMS)]),
+    )

@@ -1,0 +1,67 @@
+"""Where functions run: isolated subnets, and subnets with egress only if a worker calls an outside system.
+
+DynamoDB and SQS are reached through endpoints. None is needed for KMS and logs: the services themselves call KMS, and
+Lambda ships logs and traces by its own way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+if TYPE_CHECKING:
+    from infra.settings import Stage
+
+ISOLATED = "Isolated"
+EGRESS = "Egress"
+HTTPS = ec2.Port.tcp(443)
+
+
+class Network(Construct):
+    """A VPC with its endpoints, and the security group of the functions."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, stage: Stage, egress: bool) -> None:
+        super().__init__(scope, construct_id)
+        self.has_egress = egress
+        isolated = ec2.SubnetConfiguration(name=ISOLATED, subnet_type=ec2.SubnetType.PRIVATE_ISOLATED, cidr_mask=20)
+        outward = [
+            ec2.SubnetConfiguration(
+                name="Public", subnet_type=ec2.SubnetType.PUBLIC, cidr_mask=24, map_public_ip_on_launch=False
+            ),
+            ec2.SubnetConfiguration(name=EGRESS, subnet_type=ec2.SubnetType.PRIVATE_WITH_EGRESS, cidr_mask=20),
+        ]
+        self.vpc = ec2.Vpc(
+            self,
+            "Vpc",
+            max_azs=stage.availability_zones,
+            nat_gateways=stage.nat_gateways if egress else 0,
+            subnet_configuration=[isolated, *(outward if egress else [])],
+            restrict_default_security_group=False,  # it would bring a function of CDK's own into the stack
+        )
+        self.functions_group = self._group("Functions", "Functions of the stack", outbound=True)
+        self.vpc.add_gateway_endpoint("DynamoDb", service=ec2.GatewayVpcEndpointAwsService.DYNAMODB)
+        endpoints_group = self._group("Endpoints", "Endpoints of AWS services", outbound=False)
+        endpoints_group.add_ingress_rule(self.functions_group, HTTPS, "from the functions")
+        self.vpc.add_interface_endpoint(
+            "Sqs",
+            service=ec2.InterfaceVpcEndpointAwsService.SQS,
+            subnets=ec2.SubnetSelection(subnet_group_name=ISOLATED),
+            security_groups=[endpoints_group],
+            open=False,
+        )
+
+    def admit(self, construct_id: str, description: str, *ports: int) -> ec2.SecurityGroup:
+        """A security group that admits the functions, and nobody else, on `ports`."""
+        group = self._group(construct_id, description, outbound=False)
+        for port in ports:
+            group.add_ingress_rule(self.functions_group, ec2.Port.tcp(port), "from the functions")
+        return group
+
+    def subnets(self, *, egress: bool) -> ec2.SubnetSelection:
+        """The subnets of a function that does, or does not, call outside systems."""
+        return ec2.SubnetSelection(subnet_group_name=EGRESS if egress else ISOLATED)
+
+    def _group(self, construct_id: str, description: str, *, outbound: bool) -> ec2.SecurityGroup:
+        return ec2.SecurityGroup(self, construct_id, vpc=self.vpc, description=description, allow_all_outbound=outbound)

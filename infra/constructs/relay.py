@@ -1,0 +1,76 @@
+"""The outbox relay: reads the outbox table's stream and sends what was committed to the workers' queues."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from constructs import Construct
+
+from infra.constructs.alarms import RelayAlarms
+from infra.constructs.function import Function, Shape
+from infra.constructs.mapping import consume_stream
+from infra.constructs.queue_pair import DEAD_LETTER_RETENTION, encrypted_queue
+from infra.grants import OUTBOX_MARK, SEND, STREAM_READ, allow, allow_queue, allow_table
+from shared.settings import Settings
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_sqs as sqs
+
+    from infra.constructs.foundation import Foundation
+    from infra.constructs.function import Package
+
+SHAPE = Shape(
+    module="functions.outbox_relay",
+    description="outbox relay: sends committed messages",
+    timeout=timedelta(seconds=30),
+    memory=256,
+)
+
+
+class OutboxRelay(Construct):
+    """The relay's function, its mapping and the queue of what it gave up. It serves queues as they are added."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, foundation: Foundation, package: Package) -> None:
+        super().__init__(scope, construct_id)
+        self._foundation = foundation
+        self.failures = encrypted_queue(
+            self,
+            "GivenUp",
+            key=foundation.key,
+            retain=foundation.stage.retain,
+            retention_period=DEAD_LETTER_RETENTION,
+        )
+        tables = foundation.tables
+        function = Function(
+            self,
+            "Relay",
+            shape=SHAPE,
+            stage=foundation.stage,
+            package=package,
+            environ=self._settings({}).to_environ(),
+            key=foundation.key,
+        )
+        self.function = function.resource
+        self._role = function.role
+        allow(self._role, STREAM_READ, tables.outbox.table_stream_arn or "")
+        allow_table(self._role, tables.outbox, OUTBOX_MARK)
+        allow_queue(self._role, self.failures, SEND)
+        consume_stream(self, tables.outbox, self.function, self.failures)
+        RelayAlarms(self, "Alarms", function=self.function, failures=self.failures, topic=foundation.topic)
+
+    def serve(self, worker: str, queue: sqs.IQueue) -> None:
+        """Let the relay send to the queue of a worker."""
+        allow_queue(self._role, queue, SEND)
+        for name, value in self._settings({worker: queue.queue_url}).to_environ().items():
+            self.function.add_environment(name, value)
+
+    def _settings(self, queues: dict[str, str]) -> Settings:
+        tables, stage = self._foundation.tables, self._foundation.stage
+        return Settings(
+            stage=stage.name,
+            jobs_table=tables.jobs.table_name,
+            outbox_table=tables.outbox.table_name,
+            queues=queues,
+            pace=stage.pace,
+        )

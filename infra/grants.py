@@ -1,0 +1,71 @@
+"""Who may do what: the permissions of each function as plain lists of actions, one resource a statement.
+
+DynamoDB checks a transaction by its parts, so there is no TransactWriteItems here. Items are never deleted by a
+function: a deletion is an update that leaves a tombstone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+
+from shared.table import Right
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_dynamodb as dynamodb
+    from aws_cdk import aws_kms as kms
+    from aws_cdk import aws_sqs as sqs
+
+CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
+SEND = ("sqs:SendMessage",)
+JOB_RECORDS = ("dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem")
+OUTBOX_WRITE = ("dynamodb:PutItem",)
+OUTBOX_MARK = ("dynamodb:UpdateItem",)
+STREAM_READ = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams")
+TABLE = {
+    Right.READ: ("dynamodb:GetItem", "dynamodb:ConditionCheckItem"),
+    Right.READ_WRITE: ("dynamodb:GetItem", "dynamodb:ConditionCheckItem", "dynamodb:PutItem", "dynamodb:UpdateItem"),
+}
+LOGS = ("logs:CreateLogStream", "logs:PutLogEvents")
+# SQS asks for Decrypt also of senders, to check the data key that it generated (SQS developer guide, key management).
+KEY = ("kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey", "kms:ReEncryptFrom", "kms:ReEncryptTo")
+NETWORK = (
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:CreateNetworkInterface",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSubnets",
+    "ec2:UnassignPrivateIpAddresses",
+)
+
+
+def allow(grantee: iam.IRole, actions: tuple[str, ...], *resources: str) -> None:
+    """Add one statement to a role."""
+    grantee.add_to_principal_policy(iam.PolicyStatement(actions=list(actions), resources=list(resources)))
+
+
+def allow_key(grantee: iam.IRole, key: kms.IKey | None) -> None:
+    """Let a role use the key, but only through queues and tables, never by itself."""
+    if key is None:
+        return
+    region = Stack.of(grantee).region
+    through = [f"{service}.{region}.amazonaws.com" for service in ("dynamodb", "sqs")]
+    grantee.add_to_principal_policy(
+        iam.PolicyStatement(
+            actions=list(KEY),
+            resources=[key.key_arn],
+            conditions={"StringEquals": {"kms:ViaService": through}},
+        )
+    )
+
+
+def allow_table(grantee: iam.IRole, table: dynamodb.ITable, actions: tuple[str, ...]) -> None:
+    """Let a role do `actions` with the items of a table."""
+    allow(grantee, actions, table.table_arn)
+
+
+def allow_queue(grantee: iam.IRole, queue: sqs.IQueue, actions: tuple[str, ...]) -> None:
+    """Let a role do `actions` with a queue."""
+    allow(grantee, actions, queue.queue_arn)

@@ -1,0 +1,110 @@
+"""One worker as it is deployed: two queues, the consumer function between them, its permissions and alarms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import CfnOutput, CfnParameter, Stack
+from constructs import Construct
+
+from infra.constructs.alarms import QueueAlarms
+from infra.constructs.function import Function, Shape
+from infra.constructs.mapping import consume_queue
+from infra.constructs.queue_pair import QueuePair
+from infra.grants import CONSUME, JOB_RECORDS, OUTBOX_WRITE, SEND, TABLE, allow_queue, allow_table
+from infra.plan import camel, module_of
+from shared.settings import Settings
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_iam as iam
+
+    from infra.constructs.foundation import Foundation
+    from infra.constructs.function import Package
+    from shared.worker import Worker
+
+
+class WorkerService(Construct):
+    """Everything of one worker.
+
+    Args:
+        scope: where it lives.
+        construct_id: its name there.
+        worker: the worker as it is declared; the stage's pace is put on it here.
+        foundation: the tables, network, cache and topic it stands on, in this or another stack.
+        package: gives the asset directory of an entry module.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, worker: Worker, foundation: Foundation, package: Package
+    ) -> None:
+        super().__init__(scope, construct_id)
+        stage = foundation.stage
+        self.worker = worker = stage.at(worker)
+        self._foundation = foundation
+        self.queues = QueuePair(self, "Queues", worker=worker, key=foundation.key, retain=stage.retain)
+        function = Function(
+            self,
+            "Consumer",
+            shape=Shape(
+                module=module_of(worker),
+                description=f"consumer of worker {worker.name}",
+                timeout=worker.function_timeout,
+                memory=worker.memory,
+                reserved_concurrency=worker.reserved_concurrency,
+            ),
+            stage=stage,
+            package=package,
+            environ=self._settings().to_environ(),
+            key=foundation.key,
+            place=foundation.place_for(worker),
+        )
+        self.function = function.resource
+        self._grant(function.role)
+        consume_queue(self, worker, self.queues.source, self.function)
+        QueueAlarms(self, "Alarms", worker=worker, queues=self.queues, topic=foundation.topic)
+        stack, name = Stack.of(self), camel(worker.name)
+        CfnOutput(stack, f"Queue{name}", value=self.queues.source.queue_url)
+        CfnOutput(stack, f"DeadLetterQueue{name}", value=self.queues.dead_letters.queue_url)
+        CfnOutput(stack, f"Consumer{name}", value=self.function.function_name)
+
+    def _grant(self, role: iam.IRole) -> None:
+        allow_queue(role, self.queues.source, CONSUME)
+        allow_queue(role, self.queues.dead_letters, SEND)
+        allow_table(role, self._foundation.tables.jobs, JOB_RECORDS)
+        allow_table(role, self._foundation.tables.outbox, OUTBOX_WRITE)
+        for access in self.worker.accesses:
+            allow_table(role, self._foundation.table(access.table), TABLE[access.right])
+
+    def _settings(self) -> Settings:
+        worker, foundation = self.worker, self._foundation
+        stage = foundation.stage
+        return Settings(
+            stage=stage.name,
+            jobs_table=foundation.tables.jobs.table_name,
+            outbox_table=foundation.tables.outbox.table_name,
+            tables={a.table.name: foundation.table(a.table).table_name for a in worker.accesses},
+            queues={worker.name: self.queues.source.queue_url},
+            dead_letter_queues={worker.name: self.queues.dead_letters.queue_url},
+            endpoints={d.name: self._endpoint(d.name) for d in worker.dependencies},
+            cache_host=foundation.cache.host,
+            cache_port=foundation.cache.port,
+            cache_tls=stage.cache_tls,
+            cache_cluster=stage.cache_cluster,
+            pace=stage.pace,
+        )
+
+    def _endpoint(self, dependency: str) -> str:
+        """The base URL of a dependency: a parameter of the stack, one for all workers."""
+        stack, name = Stack.of(self), f"Endpoint{camel(dependency)}"
+        known = stack.node.try_find_child(name)
+        if isinstance(known, CfnParameter):
+            return known.value_as_string
+        stage = self._foundation.stage
+        parameter = CfnParameter(
+            stack,
+            name,
+            description=f"Base URL of {dependency}",
+            default=stage.endpoints.get(dependency),
+            allowed_pattern="https?://.+" if stage.on_host else "https://.+",
+        )
+        return parameter.value_as_string

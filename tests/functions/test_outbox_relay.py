@@ -1,0 +1,119 @@
+"""The relay: at least once, nothing skipped, nothing counted that was not sent."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import timedelta
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from functions.outbox_relay import Relay, read_stream
+from shared.backends.aws import client
+from shared.backends.outbox import DynamoDBOutbox, read_posting, write_posting
+from shared.errors import EventError, Unavailable
+from shared.outbox import Posting
+from shared.producer import Failure, Outgoing
+from shared.telemetry import NO_JOB_TYPE, Silent
+from tests.aws import Database
+from tests.world import START, FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+FULL = Posting("p1", "payments", "{}", timedelta(seconds=7), "tenant")
+
+
+@dataclass
+class Sent:
+    """Queues and an outbox that note what they are told."""
+
+    refusing: set[str] = field(default_factory=set)
+    deaf: bool = False
+
+    def __post_init__(self) -> None:
+        self.queues: defaultdict[str, list[Outgoing]] = defaultdict(list)
+        self.marked: list[str] = []
+        self.telemetry = Silent()
+
+    def queue(self, worker: str) -> Any:
+        sent = self
+
+        class Queue:
+            def send(self, batch: Sequence[Outgoing]) -> Sequence[str | Failure]:
+                sent.queues[worker] += [message for message in batch if message.body not in sent.refusing]
+                return [Failure("Throttled", final=False) if m.body in sent.refusing else "id" for m in batch]
+
+        return Queue()
+
+    def mark_sent(self, posting: str, now: datetime) -> None:
+        if self.deaf:
+            raise Unavailable("no answer", dependency="dynamodb")
+        self.marked.append(posting)
+
+    @property
+    def relay(self) -> Relay:
+        return Relay(self, self.queue, FakeClock(), Random(1), self.telemetry)  # noqa: S311 - repeatable
+
+
+def insert(posting: Posting, name: str = "INSERT") -> dict[str, Any]:
+    return {"eventSource": "aws:dynamodb", "eventName": name, "dynamodb": {"NewImage": write_posting(posting, START)}}
+
+
+def test_a_posting_is_written_and_read_back_whole() -> None:
+    for posting in (FULL, Posting("p2", "payments", "{}")):
+        assert read_posting(write_posting(posting, START)) == posting
+
+
+def test_postings_go_to_the_queues_of_their_workers_with_delay_and_group() -> None:
+    sent = Sent()
+    sent.relay.relay([FULL, Posting("p2", "users", "b")])
+    assert sent.queues == {"payments": [Outgoing("{}", {}, timedelta(seconds=7), "tenant")], "users": [Outgoing("b")]}
+    assert sent.marked == ["p1", "p2"]
+
+
+def test_out_06_what_was_not_sent_is_not_marked_and_fails_the_batch() -> None:
+    sent = Sent(refusing={"bad"})
+    with pytest.raises(Unavailable, match="1 of 2"):
+        sent.relay.relay([Posting("p1", "payments", "good"), Posting("p2", "payments", "bad")])
+    assert sent.marked == ["p1"]
+    assert sent.telemetry.counts["relayed", NO_JOB_TYPE] == 1
+
+
+def test_out_05_a_posting_that_was_sent_and_not_marked_is_sent_again_unchanged() -> None:
+    sent = Sent(deaf=True)
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            sent.relay.relay([FULL])
+    sent.deaf = False
+    sent.relay.relay([FULL])
+    assert len(sent.queues["payments"]) == 3
+    assert len({message.body for message in sent.queues["payments"]}) == 1
+
+
+def test_only_inserts_are_relayed() -> None:
+    event = {"Records": [insert(FULL), insert(FULL, "MODIFY"), {**insert(FULL), "eventName": "REMOVE"}]}
+    assert read_stream(event) == [FULL]
+
+
+@pytest.mark.parametrize("event", [None, {}, {"Records": []}, {"Records": [{"eventSource": "aws:sqs"}]}])
+def test_another_event_is_loud(event: Any) -> None:
+    with pytest.raises(EventError):
+        read_stream(event)
+
+
+def test_marking_is_repeatable_and_forgives_an_item_that_has_expired(aws_endpoint: str) -> None:
+    database = Database.create()
+    dynamodb = client("dynamodb")
+    dynamodb.put_item(TableName=database.outbox_table, Item=write_posting(FULL, START))
+    outbox = DynamoDBOutbox(dynamodb, database.outbox_table)
+    outbox.mark_sent("p1", START)
+    outbox.mark_sent("p1", START + timedelta(days=1))
+    item = dynamodb.get_item(TableName=database.outbox_table, Key={"id": {"S": "p1"}})["Item"]
+    assert item["sent_at"]["S"] == START.isoformat()
+    assert int(item["ttl"]["N"]) == int((START + timedelta(days=7)).timestamp())
+    outbox.mark_sent("gone", START)
+    assert "Item" not in dynamodb.get_item(TableName=database.outbox_table, Key={"id": {"S": "gone"}})

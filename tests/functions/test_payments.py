@@ -1,0 +1,164 @@
+"""Every file of events/payments, through the real consumer on real stores: charged once, nothing lost."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from functions.payments import ORDERS, CapturePayment, capture_payment
+from local.situations import EVENTS, SITUATIONS, Situation
+from shared.backends.memory import MemoryDatabase, MemoryTransport
+from shared.dependency import Reply
+from shared.errors import Ambiguous, DeadLetter, OutcomeUnknown
+from shared.job_record import SYSTEM, record_id
+from shared.unit_of_work import Replace, Stored, UnitOfWork
+from tests.world import START, Counter, FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.stack import Stack
+
+
+@pytest.fixture(scope="module")
+def ended(stack: Stack) -> Stack:
+    """All situations, sent at once and run to their end."""
+    for situation in SITUATIONS:
+        if situation.order is not None:
+            stack.seed(order_id=situation.order.order_id, payment_intent_id=situation.order.intent)
+        for body in situation.bodies:
+            stack.send(body)
+    stack.run(patience=timedelta(seconds=120))
+    return stack
+
+
+def test_every_event_file_is_a_situation() -> None:
+    assert {path.stem for path in EVENTS.glob("*.json")} == {situation.name for situation in SITUATIONS}
+
+
+@pytest.mark.parametrize("situation", [s for s in SITUATIONS if s.order], ids=lambda situation: situation.name)
+def test_an_order_ends_as_it_should_and_is_charged_at_most_once(ended: Stack, situation: Situation) -> None:
+    assert situation.order is not None
+    assert ended.order(situation.order.order_id)["status"] == situation.order.ends
+    charges = ended.provider.ledger.charges_of(situation.order.intent)
+    assert len(charges) == situation.order.charges
+
+
+def test_the_dead_letter_queue_holds_exactly_the_hopeless_with_their_reasons(ended: Stack) -> None:
+    expected = sorted(
+        (body, reason) for s in SITUATIONS for body, reason in zip(s.bodies, s.dead_letters, strict=False)
+    )
+    assert sorted((body, facts["reason"]) for body, facts in ended.dead_letters()) == expected
+
+
+def test_no_invocation_failed(ended: Stack) -> None:
+    assert ended.mapping.errors == []
+
+
+def test_every_job_that_was_accepted_has_ended(ended: Stack) -> None:
+    items = ended.database.client.scan(TableName=ended.settings.jobs_table)["Items"]
+    states = {item["idempotency_key"]["S"]: item["status"]["S"] for item in items}
+    keys = {json.loads(body)["idempotency_key"] for s in SITUATIONS if s.order for body in s.bodies}
+    assert keys <= set(states)
+    assert set(states.values()) <= {"completed", "failed", "dead-lettered"}
+
+
+def test_r2_3_a_lost_answer_was_settled_by_the_reconciling_job(ended: Stack) -> None:
+    (lost,) = [s for s in SITUATIONS if s.name == "provider-charges-and-times-out"]
+    key = json.loads(lost.bodies[0])["idempotency_key"]
+    record = ended.database.client.get_item(
+        TableName=ended.settings.jobs_table, Key={"id": {"S": record_id(SYSTEM, "capture-payment", key)}}
+    )["Item"]
+    assert record["status"]["S"] == "completed"
+    assert record["last_failure"]["M"]["dependency"]["S"] == "payment-provider"
+    assert json.loads(record["data"]["S"])["charge_id"].startswith("ch_")
+
+
+ORDER = {
+    "order_id": "o",
+    "user_id": "u",
+    "amount": "30.40",
+    "currency": "EUR",
+    "payment_intent_id": "pi",
+    "status": "pending",
+}
+
+
+def work_on(order: dict[str, str] | None, answer: Callable[..., Reply]) -> UnitOfWork:
+    clock = FakeClock()
+    database = MemoryDatabase(clock)
+    if order is not None:
+        database.items["orders", ("o",)] = Stored(order, 1)
+    return UnitOfWork(
+        items=database,
+        transport=MemoryTransport(answer),
+        clock=clock,
+        tokens=Counter(),
+        worker="payments",
+        idempotency_key="k",
+        attempt=1,
+        token="token",
+        deadline=START + timedelta(seconds=30),
+        uses=capture_payment.uses,
+    )
+
+
+def never(*request: object) -> Reply:
+    pytest.fail("the provider was called")
+
+
+def capture(work: UnitOfWork) -> object:
+    return capture_payment(CapturePayment(order_id="o", payment_intent_id="pi"), work)
+
+
+def test_r2_1_a_paid_order_is_left_alone() -> None:
+    work = work_on({**ORDER, "status": "paid", "charge_id": "ch_1"}, never)
+    capture(work)
+    assert [type(write).__name__ for write in work.writes] == ["Unchanged"]
+
+
+@pytest.mark.parametrize(
+    ("order", "reason"),
+    [
+        (None, "unknown-order"),
+        ({**ORDER, "status": "failed"}, "impossible-state"),
+        ({**ORDER, "payment_intent_id": "pi_2"}, "other-intent"),
+    ],
+)
+def test_r2_4_what_no_attempt_can_help_is_not_charged(order: dict[str, str] | None, reason: str) -> None:
+    with pytest.raises(DeadLetter) as caught:
+        capture(work_on(order, never))
+    assert caught.value.reason == reason
+
+
+def test_r2_1_the_providers_key_names_the_payment_intent_not_the_job() -> None:
+    keys = []
+
+    def answer(method: str, path: str, body: object, headers: dict[str, str]) -> Reply:
+        keys.append(headers["Idempotency-Key"])
+        return Reply(201, {"charge_id": "ch", "payment_intent_id": "pi", "amount": "30.40", "currency": "EUR"})
+
+    work = work_on(ORDER, answer)
+    capture(work)
+    (write,) = work.writes
+    assert isinstance(write, Replace)
+    assert (write.table, write.attributes["status"], keys) == (ORDERS, "paid", ["pi"])
+    assert work.tags == ("order/o", "cart/u", "order-summary/u")
+
+
+def test_r2_3_no_answer_asks_for_reconciliation_under_a_key_of_this_attempt() -> None:
+    def answer(*request: object) -> Reply:
+        raise Ambiguous("no answer", dependency="payment-provider")
+
+    with pytest.raises(OutcomeUnknown) as caught:
+        capture(work_on(ORDER, answer))
+    assert caught.value.reconcile.idempotency_key == "reconcile/token"
+    assert json.loads(caught.value.reconcile.payload)["capture_key"] == "k"
+
+
+def test_an_answer_that_is_not_what_the_provider_documents_is_ambiguous() -> None:
+    with pytest.raises(OutcomeUnknown):
+        capture(work_on(ORDER, lambda *request: Reply(201, {"strange": True})))

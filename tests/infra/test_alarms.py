@@ -1,0 +1,125 @@
+"""Alarms of every template: what they watch, what missing data means, whom they tell, and what to open then."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from tests.infra.declared import PAYING
+from tests.infra.walk import plain, target, text
+
+if TYPE_CHECKING:
+    from tests.infra.walk import Json, Walk
+
+RUNBOOK = re.compile(r"Runbook: docs/runbooks/([a-z-]+)\.md$")
+# What each alarm is: (threshold, comparison, breaches of periods, missing data).
+KINDS = {
+    "dead-letter-age": (864_000, ">", (1, 1), "notBreaching"),
+    "dead-letter-arrival": (0, ">", (1, 1), "notBreaching"),
+    "dead-letters-waiting": (1, ">=", (1, 1), "notBreaching"),
+    "queue-age": (None, ">", (3, 5), "notBreaching"),
+    "relay-errors": (0, ">", (3, 5), "notBreaching"),
+    "relay-gave-up": (1, ">=", (1, 1), "notBreaching"),
+    "relay-lag": (60_000, ">", (3, 3), "notBreaching"),
+}
+SIGNS = {"GreaterThanThreshold": ">", "GreaterThanOrEqualToThreshold": ">="}
+
+
+def runbook(alarm: Json) -> str:
+    found = RUNBOOK.search(alarm["AlarmDescription"])
+    assert found, alarm["AlarmDescription"]
+    return found[1]
+
+
+def alarms(walk: Walk, kind: str) -> list[Json]:
+    return [alarm for alarm in walk.of("AWS::CloudWatch::Alarm").values() if runbook(alarm) == kind]
+
+
+def queue_of(alarm: Json) -> str:
+    """The one queue that an alarm's metrics are of."""
+    metrics = [part["MetricStat"]["Metric"] for part in alarm.get("Metrics", []) if "MetricStat" in part] or [alarm]
+    (queue,) = {target(d["Value"]) for m in metrics for d in m["Dimensions"]}
+    return queue
+
+
+def test_obs_07_every_alarm_is_of_a_known_kind_with_its_missing_data_chosen(walk: Walk) -> None:
+    seen = set()
+    for alarm in walk.of("AWS::CloudWatch::Alarm").values():
+        threshold, sign, points, missing = KINDS[runbook(alarm)]
+        seen.add(runbook(alarm))
+        assert threshold is None or alarm["Threshold"] == threshold
+        assert SIGNS[alarm["ComparisonOperator"]] == sign
+        assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == points
+        assert alarm["TreatMissingData"] == missing
+    assert seen == set(KINDS)
+
+
+def test_every_alarm_tells_the_topic(walk: Walk) -> None:
+    (topic,) = walk.of("AWS::SNS::Topic")
+    for alarm in walk.of("AWS::CloudWatch::Alarm").values():
+        assert [target(action) for action in alarm["AlarmActions"]] == [topic]
+
+
+def test_obs_06_every_dead_letter_queue_has_an_alarm_that_one_message_reaches(walk: Walk) -> None:
+    waiting = alarms(walk, "dead-letters-waiting")
+    assert {queue_of(alarm) for alarm in waiting} == walk.dead_letter_queues()
+    for alarm in waiting:
+        assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/SQS", "ApproximateNumberOfMessagesVisible")
+        assert (alarm["Statistic"], alarm["Period"]) == ("Maximum", 60)
+    assert {queue_of(alarm) for alarm in alarms(walk, "dead-letter-age")} == walk.dead_letter_queues()
+
+
+def test_obs_06_no_alarm_counts_sent_messages_since_redrive_does_not(walk: Walk) -> None:
+    assert "NumberOfMessagesSent" not in json.dumps(walk.of("AWS::CloudWatch::Alarm"))
+
+
+def test_every_arrival_in_a_dead_letter_queue_alarms_also_while_others_lie_there(walk: Walk) -> None:
+    arrivals = alarms(walk, "dead-letter-arrival")
+    assert {queue_of(alarm) for alarm in arrivals} == walk.dead_letter_queues()
+    for alarm in arrivals:
+        by_id = {part["Id"]: part for part in alarm["Metrics"]}
+        (rise,) = [part for part in alarm["Metrics"] if part.get("ReturnData", True)]
+        assert rise["Expression"] == "DIFF(FILL(visible, 0) + FILL(inflight, 0))"
+        names = {i: by_id[i]["MetricStat"]["Metric"]["MetricName"] for i in ("visible", "inflight")}
+        assert names == {
+            "visible": "ApproximateNumberOfMessagesVisible",
+            "inflight": "ApproximateNumberOfMessagesNotVisible",
+        }
+        assert {by_id[i]["MetricStat"]["Period"] for i in names} == {60}
+
+
+def test_the_age_of_every_source_queue_is_watched_by_its_strictest_objective(walk: Walk) -> None:
+    assert {queue_of(alarm) for alarm in alarms(walk, "queue-age")} == set(walk.source_queues())
+    for alarm in alarms(walk, "queue-age"):
+        assert (alarm["MetricName"], alarm["Statistic"]) == ("ApproximateAgeOfOldestMessage", "Maximum")
+
+
+def test_an_objective_is_the_declared_one(declared: Walk) -> None:
+    (paying,) = [a for a in alarms(declared, "queue-age") if plain(queue_of(a)) == "WorkerPayingQueuesSource"]
+    assert paying["Threshold"] == PAYING.max_latency.total_seconds() == 1200
+
+
+def test_the_relay_is_watched_for_errors_lag_and_what_it_gave_up(walk: Walk) -> None:
+    ((_, mapped),) = walk.mappings("DynamoDB").items()
+    for kind, metric in (("relay-errors", "Errors"), ("relay-lag", "IteratorAge")):
+        (alarm,) = alarms(walk, kind)
+        assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", metric)
+        assert target(alarm["Dimensions"][0]["Value"]) == target(mapped["FunctionName"])
+    (gave_up,) = alarms(walk, "relay-gave-up")
+    assert queue_of(gave_up) == target(mapped["DestinationConfig"]["OnFailure"]["Destination"])
+
+
+def test_the_dashboard_shows_every_worker_and_the_relay(declared: Walk) -> None:
+    (dashboard,) = declared.of("AWS::CloudWatch::Dashboard").values()
+    titles = {w["properties"]["title"] for w in json.loads(text(dashboard["DashboardBody"]))["widgets"]}
+    for worker in ("paying", "reading", "in-order", "slow", "added"):
+        assert {t.partition(": ")[2] for t in titles if t.startswith(f"{worker}: ")} == {
+            "sent and deleted",
+            "depth",
+            "age of the oldest message",
+            "dead letters",
+            "errors and throttles",
+            "duration",
+        }
+    assert {"outbox relay: lag", "outbox relay: errors", "outbox relay: given up"} <= titles

@@ -1,0 +1,191 @@
+"""Functions of every template: what they run on, are told, and can reach."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from infra.binaries import check_binaries, compiled_files
+from infra.settings import Stage, load_stage
+from shared.settings import PREFIX, Settings
+from tests.infra.declared import PAYING, WORKERS
+from tests.infra.walk import plain, target, text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.infra.conftest import Synth
+    from tests.infra.walk import Json, Walk
+
+
+def function(walk: Walk, name: str) -> Json:
+    (found,) = [f for n, f in walk.of("AWS::Lambda::Function").items() if plain(n) == name]
+    return found
+
+
+def environ(properties: Json) -> dict[str, str]:
+    return {name: text(value) for name, value in properties["Environment"]["Variables"].items()}
+
+
+def test_there_are_no_functions_but_the_consumers_and_the_relay(walk: Walk) -> None:
+    assert len(walk.of("AWS::Lambda::Function")) == len(walk.mappings("SQS")) + 1
+    assert not [
+        r for r in walk.template["Resources"].values() if r["Type"].startswith(("Custom::", "AWS::CloudFormation"))
+    ]
+
+
+def test_every_function_is_traced_and_logs_json_to_a_group_that_forgets(walk: Walk) -> None:
+    groups = walk.of("AWS::Logs::LogGroup")
+    seen = set()
+    for properties in walk.of("AWS::Lambda::Function").values():
+        assert properties["TracingConfig"] == {"Mode": "Active"}
+        assert properties["LoggingConfig"]["LogFormat"] == "JSON"
+        seen.add(target(properties["LoggingConfig"]["LogGroup"]))
+    assert seen == set(groups)
+    assert {group["RetentionInDays"] for group in groups.values()} == {load_stage("dev").log_retention_days}
+
+
+def test_every_function_runs_on_the_processor_and_python_of_the_stage(walk: Walk) -> None:
+    for properties in walk.of("AWS::Lambda::Function").values():
+        assert (properties["Architectures"], properties["Runtime"]) == (["arm64"], "python3.13")
+
+
+def test_cdk_05_the_compiled_files_of_every_asset_fit_to_its_function(product: Walk, assembly: Path) -> None:
+    manifest = json.loads((assembly / "tahan-dev.assets.json").read_text(encoding="utf-8"))
+    for properties in product.of("AWS::Lambda::Function").values():
+        key = properties["Code"]["S3Key"].removesuffix(".zip")
+        directory = assembly / manifest["files"][key]["source"]["path"]
+        assert compiled_files(directory)
+        (architecture,) = properties["Architectures"]
+        check_binaries(directory, architecture=architecture, python=properties["Runtime"].removeprefix("python"))
+        module = properties["Handler"].removesuffix(".handler").replace(".", "/")
+        assert (directory / f"{module}.py").is_file()
+        assert not (directory / "functions" / "registry.py").exists()
+
+
+def test_the_environment_is_what_settings_read_back(walk: Walk) -> None:
+    for properties in walk.of("AWS::Lambda::Function").values():
+        written = environ(properties)
+        assert Settings.from_environ(written).to_environ().keys() == written.keys()
+        assert all(name.startswith(PREFIX) for name in written)
+
+
+def test_a_consumer_is_told_its_own_queues_tables_and_endpoints(declared: Walk) -> None:
+    read = Settings.from_environ(environ(function(declared, "WorkerPayingConsumerFunction")))
+    assert read.stage == "dev"
+    assert read.pace == 1
+    assert {name: plain(value.strip("<>")) for name, value in read.tables.items()} == {
+        "orders": "FoundationTablesItemsOrders"
+    }
+    assert {name: plain(value.strip("<>")) for name, value in read.queues.items()} == {
+        "paying": "WorkerPayingQueuesSource"
+    }
+    assert list(read.dead_letter_queues) == ["paying"]
+    assert read.endpoints == {"payment-provider": "<EndpointPaymentProvider>"}
+    assert read.cache_host.endswith(".Endpoint.Address>")
+    assert read.cache_port.endswith(".Endpoint.Port>")
+    assert read.cache_tls
+    assert read.cache_cluster
+
+
+def test_the_relay_is_told_all_queues_and_no_cache(declared: Walk) -> None:
+    read = Settings.from_environ(environ(function(declared, "OutboxRelayFunction")))
+    assert set(read.queues) == {worker.name for worker in WORKERS} | {"added"}
+    assert read.cache_host == ""
+
+
+def test_an_endpoint_is_a_parameter_with_the_stages_default(declared: Walk) -> None:
+    assert declared.template["Parameters"]["EndpointPaymentProvider"] == {
+        "Type": "String",
+        "Default": "https://pay.example",
+        "Description": "Base URL of payment-provider",
+        "AllowedPattern": "https://.+",
+    }
+
+
+def test_a_worker_with_an_outside_dependency_gets_egress_and_the_others_do_not(declared: Walk) -> None:
+    places = {
+        plain(name): {plain(target(subnet)) for subnet in properties["VpcConfig"]["SubnetIds"]}
+        for name, properties in declared.of("AWS::Lambda::Function").items()
+        if "VpcConfig" in properties
+    }
+    assert places.pop("WorkerPayingConsumerFunction") == _subnets("Egress")
+    assert len(places) == len(WORKERS)
+    assert set(map(frozenset, places.values())) == {frozenset(_subnets("Isolated"))}
+    assert len(declared.of("AWS::EC2::NatGateway")) == 1
+
+
+def _subnets(kind: str) -> set[str]:
+    return {f"FoundationNetworkVpc{kind}Subnet{number}Subnet" for number in (1, 2)}
+
+
+def test_the_cache_admits_the_functions_and_nobody_else(walk: Walk) -> None:
+    (cache,) = walk.of("AWS::ElastiCache::ServerlessCache").values()
+    assert (cache["Engine"], cache["MajorEngineVersion"]) == ("valkey", "8")
+    (group,) = map(target, cache["SecurityGroupIds"])
+    assert "SecurityGroupIngress" not in walk.of("AWS::EC2::SecurityGroup")[group]
+    rules = [r for r in walk.of("AWS::EC2::SecurityGroupIngress").values() if target(r["GroupId"]) == group]
+    assert sorted((r["FromPort"], r["ToPort"]) for r in rules) == [(6379, 6379), (6380, 6380)]
+    functions = {
+        target(name)
+        for properties in walk.of("AWS::Lambda::Function").values()
+        for name in properties.get("VpcConfig", {}).get("SecurityGroupIds", [])
+    }
+    assert {target(r["SourceSecurityGroupId"]) for r in rules} == functions
+
+
+def test_the_cache_lies_in_isolated_subnets(walk: Walk) -> None:
+    (cache,) = walk.of("AWS::ElastiCache::ServerlessCache").values()
+    assert {plain(target(subnet)) for subnet in cache["SubnetIds"]} == _subnets("Isolated")
+
+
+def test_functions_reach_sqs_and_dynamodb_without_the_internet(walk: Walk) -> None:
+    services = [text(endpoint["ServiceName"]) for endpoint in walk.of("AWS::EC2::VPCEndpoint").values()]
+    assert sorted(service.rpartition(".")[2] for service in services) == ["dynamodb", "sqs"]
+
+
+def test_every_table_can_be_restored_and_forgets_by_ttl(walk: Walk) -> None:
+    for table in walk.of("AWS::DynamoDB::Table").values():
+        assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+        assert table["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
+        assert table["BillingMode"] == "PAY_PER_REQUEST"
+
+
+def test_a_business_table_has_the_declared_keys_as_strings(declared: Walk) -> None:
+    (lines,) = [t for n, t in declared.of("AWS::DynamoDB::Table").items() if plain(n).endswith("OrderLines")]
+    assert lines["KeySchema"] == [
+        {"AttributeName": "order_id", "KeyType": "HASH"},
+        {"AttributeName": "line_id", "KeyType": "RANGE"},
+    ]
+    assert {a["AttributeType"] for a in lines["AttributeDefinitions"]} == {"S"}
+
+
+def test_outputs_have_plain_names(declared: Walk) -> None:
+    workers = ("Paying", "Reading", "InOrder", "Slow", "Added")
+    expected = {"JobsTable", "OutboxTable", "AlarmTopic", "TableOrders", "TableOrderLines"}
+    expected |= {f"{kind}{name}" for kind in ("Queue", "DeadLetterQueue", "Consumer") for name in workers}
+    assert set(declared.template["Outputs"]) == expected
+
+
+@pytest.mark.parametrize("retain", [False, True])
+def test_data_outlives_the_stack_where_the_stage_says_so(declared: Walk, synth: Synth, *, retain: bool) -> None:
+    walk = synth(Stage(name="kept", retain=True), [PAYING]) if retain else declared
+    stateful = ("AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::KMS::Key", "AWS::Logs::LogGroup")
+    resources = [r for r in walk.template["Resources"].values() if r["Type"] in stateful]
+    assert {r["DeletionPolicy"] for r in resources} == {"Retain" if retain else "Delete"}
+    assert {t["DeletionProtectionEnabled"] for t in walk.of("AWS::DynamoDB::Table").values()} == {retain}
+
+
+def test_the_local_stage_is_the_same_template_with_other_numbers(synth: Synth) -> None:
+    stage = load_stage("local")
+    walk = synth(stage, [PAYING])
+    properties = function(walk, "WorkerPayingConsumerFunction")
+    assert properties["Runtime"] == f"python{stage.python_version}"
+    assert properties["Timeout"] == stage.at(PAYING).function_timeout.total_seconds() == 4
+    read = Settings.from_environ(environ(properties))
+    assert (read.pace, read.cache_tls, read.cache_cluster) == (0.1, False, False)
+    ((_, mapped),) = walk.mappings("SQS").items()
+    assert mapped["ScalingConfig"] == {"MaximumConcurrency": 3}
+    assert walk.of("AWS::ElastiCache::ServerlessCache")

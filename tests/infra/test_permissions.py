@@ -1,0 +1,100 @@
+"""Who may do what: the whole matrix of the declared workers, and rules for every template."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.infra.walk import plain
+
+if TYPE_CHECKING:
+    from tests.infra.walk import Walk
+
+# Actions that AWS cannot confine to a resource: Lambda's network interfaces, X-Ray.
+NOT_CONFINABLE = {
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:CreateNetworkInterface",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSubnets",
+    "ec2:UnassignPrivateIpAddresses",
+    "xray:PutTelemetryRecords",
+    "xray:PutTraceSegments",
+}
+CONSUME = {"sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}
+READ = {"dynamodb:ConditionCheckItem", "dynamodb:GetItem"}
+WRITE = {"dynamodb:PutItem", "dynamodb:UpdateItem"}
+LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
+KEY = {"kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey", "kms:ReEncryptFrom", "kms:ReEncryptTo"}
+XRAY = {action for action in NOT_CONFINABLE if action.startswith("xray:")}
+
+
+def consumer(worker: str, **tables: set[str]) -> dict[str, set[str]]:
+    return {
+        "*": NOT_CONFINABLE,
+        "FoundationKey": KEY,
+        "FoundationTablesJobs": READ | {"dynamodb:UpdateItem"},
+        "FoundationTablesOutbox": {"dynamodb:PutItem"},
+        f"Worker{worker}ConsumerLogs": LOGS,
+        f"Worker{worker}QueuesSource": CONSUME,
+        f"Worker{worker}QueuesDeadLetters": {"sqs:SendMessage"},
+        **{f"FoundationTablesItems{name}": actions for name, actions in tables.items()},
+    }
+
+
+MATRIX = {
+    "WorkerPayingConsumerFunction": consumer("Paying", Orders=READ | WRITE),
+    "WorkerReadingConsumerFunction": consumer("Reading", Orders=READ),
+    "WorkerInOrderConsumerFunction": consumer("InOrder", OrderLines=READ | WRITE),
+    "WorkerSlowConsumerFunction": consumer("Slow"),
+    "WorkerAddedConsumerFunction": consumer("Added"),
+    "OutboxRelayFunction": {
+        "*": XRAY,
+        "FoundationKey": KEY,
+        "FoundationTablesOutbox": {
+            "dynamodb:DescribeStream",
+            "dynamodb:GetRecords",
+            "dynamodb:GetShardIterator",
+            "dynamodb:ListStreams",
+            "dynamodb:UpdateItem",
+        },
+        "OutboxRelayGivenUp": {"sqs:SendMessage"},
+        "OutboxRelayLogs": LOGS,
+        **{
+            f"Worker{worker}QueuesSource": {"sqs:SendMessage"}
+            for worker in ("Paying", "Reading", "InOrder", "Slow", "Added")
+        },
+    },
+}
+
+
+def test_the_matrix_of_permissions_is_this_one(declared: Walk) -> None:
+    seen: dict[str, dict[str, set[str]]] = {}
+    for role, function in declared.functions_by_role().items():
+        allowed = seen.setdefault(plain(function), {})
+        for grant in declared.grants(role):
+            allowed.setdefault(plain(grant.resource), set()).add(grant.action)
+    assert seen == MATRIX
+
+
+def test_every_function_has_a_role_of_its_own(walk: Walk) -> None:
+    assert len(walk.functions_by_role()) == len(walk.of("AWS::Lambda::Function")) == len(walk.of("AWS::IAM::Role"))
+
+
+def test_no_action_is_a_pattern_and_no_resource_but_for_what_aws_cannot_confine(walk: Walk) -> None:
+    for role in walk.of("AWS::IAM::Role"):
+        for grant in walk.grants(role):
+            assert "*" not in grant.action
+            assert grant.resource != "*" or grant.action in NOT_CONFINABLE
+
+
+def test_no_role_is_assumed_by_anything_but_lambda(walk: Walk) -> None:
+    for role in walk.of("AWS::IAM::Role").values():
+        (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
+        assert statement["Principal"] == {"Service": "lambda.amazonaws.com"}
+
+
+def test_no_queue_or_topic_is_open_to_everybody(walk: Walk) -> None:
+    for kind in ("AWS::SQS::QueuePolicy", "AWS::SNS::TopicPolicy"):
+        for policy in walk.of(kind).values():
+            for statement in policy["PolicyDocument"]["Statement"]:
+                assert statement["Effect"] == "Deny" or "Service" in statement["Principal"]

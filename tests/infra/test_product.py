@@ -1,0 +1,44 @@
+"""The product's own functions, each imported from its asset as Lambda would: with that and boto3, nothing else."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from functions.registry import WORKERS
+from infra.constructs.relay import SHAPE
+from infra.packaging import Target, asset
+from infra.plan import module_of
+from infra.settings import load_stage
+
+# What Lambda's runtime brings; jmespath comes with the asset.
+OF_THE_RUNTIME = ("boto3", "botocore", "s3transfer", "dateutil", "six")
+IMPORT = (
+    "import importlib, sys; sys.path[:0] = sys.argv[2:]; assert callable(importlib.import_module(sys.argv[1]).handler)"
+)
+
+
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of what the runtime has, and nothing else."""
+    directory = tmp_path_factory.mktemp("runtime")
+    for name in OF_THE_RUNTIME:
+        spec = importlib.util.find_spec(name)
+        assert spec is not None
+        assert spec.origin is not None
+        origin = Path(spec.origin)
+        origin = origin.parent if origin.name == "__init__.py" else origin
+        (directory / origin.name).symlink_to(origin)
+    return directory
+
+
+@pytest.mark.parametrize("module", [*map(module_of, WORKERS), SHAPE.module])
+def test_cdk_05_a_handler_is_imported_from_its_asset_alone(module: str, runtime: Path) -> None:
+    built = asset(module, Target.of(load_stage("local")))
+    command = [sys.executable, "-I", "-S", "-c", IMPORT, module, str(built), str(runtime)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603 - our own words
+    assert ran.returncode == 0, ran.stderr

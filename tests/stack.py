@@ -1,0 +1,143 @@
+"""The whole stack in one process: moto over HTTP, the real Valkey, the provider's stand-in, our event source mapping."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from functions import outbox_relay, payments
+from local.event_source_mapping import EventSourceMapping
+from shared.backends.aws import client
+from shared.consumer import Consumer
+from shared.runtime import connect
+from shared.settings import Settings
+from tests.aws import Database, create_queue
+from tests.world import Context
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from local.provider import Provider
+    from local.valkey import Valkey
+
+PACE = 0.1
+
+
+@dataclass
+class Stack:
+    """A deployed stack, as far as the tests look at it."""
+
+    settings: Settings
+    database: Database
+    sqs: Any
+    provider: Provider
+    relayed: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        runtime = connect(payments.WORKER, self.settings)
+        consumer = Consumer(runtime.worker, runtime)
+        timeout = runtime.worker.function_timeout
+        self.mapping = EventSourceMapping(
+            self.sqs, self.settings.queues["payments"], consumer.handle, lambda: Context(timeout)
+        )
+        self.relay = outbox_relay.connect(self.settings)
+
+    def seed(self, **order: str) -> None:
+        item = {"user_id": "user-1", "amount": "30.40", "currency": "EUR", "status": "pending", **order}
+        wire: dict[str, Any] = {name: {"S": value} for name, value in item.items()}
+        self.database.client.put_item(TableName=self.settings.tables["orders"], Item={**wire, "version": {"N": "1"}})
+
+    def send(self, body: str) -> None:
+        self.sqs.send_message(QueueUrl=self.settings.queues["payments"], MessageBody=body)
+
+    def run(self, *, patience: timedelta = timedelta(seconds=60)) -> None:
+        """Poll and relay until nothing is left on the queue."""
+        deadline = time.monotonic() + patience.total_seconds()
+        while time.monotonic() < deadline:
+            polled = self.mapping.poll()
+            relayed = self.relay_new()
+            if not polled and not relayed and self._is_empty():
+                return
+            if not polled:
+                time.sleep(0.1)
+        pytest.fail(f"the queue is not empty after {patience}")
+
+    def relay_new(self) -> int:
+        """Give the relay what the stream would bring: each outbox item once."""
+        items = self.database.client.scan(TableName=self.settings.outbox_table, ConsistentRead=True)["Items"]
+        fresh = [item for item in items if item["id"]["S"] not in self.relayed]
+        if fresh:
+            records = [
+                {"eventSource": "aws:dynamodb", "eventName": "INSERT", "dynamodb": {"NewImage": item}} for item in fresh
+            ]
+            self.relay.relay(outbox_relay.read_stream({"Records": records}))
+            self.relayed |= {item["id"]["S"] for item in fresh}
+        return len(fresh)
+
+    def _is_empty(self) -> bool:
+        names = [
+            "ApproximateNumberOfMessages",
+            "ApproximateNumberOfMessagesNotVisible",
+            "ApproximateNumberOfMessagesDelayed",
+        ]
+        url = self.settings.queues["payments"]
+        counts = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
+        return not any(int(counts[name]) for name in names)
+
+    def order(self, order_id: str) -> dict[str, str]:
+        answer = self.database.client.get_item(
+            TableName=self.settings.tables["orders"], Key={"order_id": {"S": order_id}}, ConsistentRead=True
+        )
+        return {name: next(iter(value.values())) for name, value in answer["Item"].items()}
+
+    def dead_letters(self) -> list[tuple[str, dict[str, Any]]]:
+        """Bodies and reasons."""
+        found = []
+        url = self.settings.dead_letter_queues["payments"]
+        while messages := self.sqs.receive_message(
+            QueueUrl=url, MessageAttributeNames=["All"], MaxNumberOfMessages=10, VisibilityTimeout=600
+        ).get("Messages"):
+            for message in messages:
+                reason = message["MessageAttributes"]["tahan.dead-letter"]["StringValue"]
+                found.append((message["Body"], json.loads(reason)))
+        return found
+
+
+def new_stack(valkey: Valkey, provider: Provider, *, visibility: int = 24) -> Stack:
+    """Tables and queues on moto, this Valkey, this provider."""
+    sqs = client("sqs")
+    queue, dead = create_queue(sqs, visibility=visibility, receives=125)
+    database = Database.create(payments.ORDERS)
+    settings = Settings(
+        stage="test",
+        jobs_table=database.jobs_table,
+        outbox_table=database.outbox_table,
+        tables=database.tables,
+        queues={"payments": queue},
+        dead_letter_queues={"payments": dead},
+        endpoints={"payment-provider": f"http://127.0.0.1:{provider.server_port}"},
+        cache_host=valkey.host,
+        cache_port=str(valkey.port),
+        cache_tls=False,
+        cache_cluster=False,
+        pace=PACE,
+    )
+    return Stack(settings, database, sqs, provider)
+
+
+@contextlib.contextmanager
+def serving(provider: Provider) -> Iterator[Provider]:
+    """The provider, answering."""
+    thread = threading.Thread(target=provider.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    yield provider
+    provider.shutdown()
+    thread.join()
+    provider.server_close()

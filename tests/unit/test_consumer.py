@@ -1,0 +1,201 @@
+"""The batch: side by side, in time, in order where asked for, and an exact answer."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from shared.clock import SystemClock
+from shared.consumer import Consumer, partial_response
+from shared.delivery import read_event
+from shared.errors import EventError
+from tests.world import Context, Note, World, body, event, failures, record_of
+
+if TYPE_CHECKING:
+    from shared.unit_of_work import UnitOfWork
+
+
+def note(thing: str, **more: Any) -> str:
+    return body(idempotency_key=f"key-{thing}", payload={"thing": thing}, **more)
+
+
+def test_bat_04_one_unreadable_record_fails_alone() -> None:
+    world = World.of()
+    bodies = [note("A1"), "hello", body(idempotency_key="k2", payload={"thing": 5}), note("A3")]
+    answer = world.handle(event(*(record_of(text, f"m{place}") for place, text in enumerate(bodies))))
+    assert failures(answer) == []  # hopeless: dead-lettered with their reasons, and acknowledged
+    assert [world.thing(name) is not None for name in ("A1", "A3")] == [True, True]
+    assert [delivery.message_id for delivery, _ in world.queue.dead] in (["m1", "m2"], ["m2", "m1"])
+
+
+def test_i18_only_what_comes_back_is_named() -> None:
+    def handler(payload: Note, work: UnitOfWork) -> object:
+        if payload.thing == "bad":
+            raise TimeoutError
+        return None
+
+    world = World.of(handler)
+    answer = world.handle(
+        event(record_of(note("good"), "m1"), record_of(note("bad"), "m2"), record_of(note("ok"), "m3"))
+    )
+    assert failures(answer) == ["m2"]
+
+
+def test_a_fault_of_the_pipeline_itself_leaves_the_neighbours_alone() -> None:
+    world = World.of(lock=lambda payload: 1 / 0 if payload.thing == "bad" else payload.thing)
+    answer = world.handle(event(record_of(note("good"), "m1"), record_of(note("bad"), "m2")))
+    assert failures(answer) == ["m2"]
+    assert world.telemetry.warnings[0][0] == "pipeline_failed"
+
+
+def fifo(handler: Any) -> World:
+    world = World.of(handler, lock=None)
+    world.worker = replace(world.worker, fifo=True)
+    return world
+
+
+def test_bat_05_after_a_failure_nothing_later_of_its_group_runs_and_other_groups_do() -> None:
+    ran: list[str] = []
+
+    def handler(payload: Note, work: UnitOfWork) -> object:
+        ran.append(payload.thing)
+        if payload.thing == "limit-100":
+            raise TimeoutError
+        return None
+
+    world = fifo(handler)
+    records = [
+        record_of(note("limit-100"), "m1", group="acct-7"),
+        record_of(note("other"), "m2", group="acct-8"),
+        record_of(note("limit-250"), "m3", group="acct-7"),
+        record_of(note("limit-50"), "m4", group="acct-7"),
+    ]
+    answer = world.handle(event(*records))
+    assert failures(answer) == ["m1", "m3", "m4"]
+    assert sorted(ran) == ["limit-100", "other"]
+    assert world.queue.hidden["m3"] == world.queue.hidden["m1"] == world.queue.hidden["m4"]
+
+
+def test_bat_05_a_group_runs_in_order_also_behind_a_dead_letter() -> None:
+    ran: list[str] = []
+
+    def handler(payload: Note, work: UnitOfWork) -> object:
+        time.sleep(0.01)
+        ran.append(payload.thing)
+        return None
+
+    world = fifo(handler)
+    texts = [note("1"), "hello", note("2"), note("3")]
+    answer = world.handle(event(*(record_of(text, f"m{place}", group="g") for place, text in enumerate(texts))))
+    assert failures(answer) == []
+    assert ran == ["1", "2", "3"]
+
+
+def test_a_fifo_worker_on_a_standard_queue_is_loud() -> None:
+    with pytest.raises(EventError, match="MessageGroupId"):
+        fifo(None).handle(event(record_of(note("1"))))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        [],
+        {},
+        {"Records": []},
+        {"Records": {}},
+        {"Records": [None]},
+        event({**record_of(body()), "eventSource": "aws:sns"}),
+        event({**record_of(body()), "messageId": ""}),
+        event({**record_of(body()), "messageId": None}),
+        event({**record_of(body()), "receiptHandle": " "}),
+        event({**record_of(body()), "body": None}),
+        event({**record_of(body()), "attributes": []}),
+        event(record_of(body()), record_of(body())),
+        event(record_of(note("good"), "m1"), {**record_of(note("bad"), "m2"), "messageId": "  "}),
+    ],
+    ids=lambda wrong: repr(wrong)[:30],
+)
+def test_bat_10_an_event_of_the_wrong_shape_is_loud_and_nothing_runs(wrong: Any) -> None:
+    world = World.of()
+    with pytest.raises(EventError):
+        world.handle(wrong)
+    assert world.database.records == {}
+
+
+def test_ide_02_without_the_lambda_context_nothing_runs() -> None:
+    world = World.of()
+    with pytest.raises(EventError, match="context is missing"):
+        world.handle(event(record_of(body())), context=object())
+    assert world.database.records == {}
+
+
+def test_bat_10_the_answer_never_names_a_stranger_or_a_blank() -> None:
+    deliveries = read_event(event(record_of(body(), "m1"), record_of(body(), "m2")))
+    assert partial_response(deliveries, {"m2"}) == {"batchItemFailures": [{"itemIdentifier": "m2"}]}
+    with pytest.raises(EventError):
+        partial_response(deliveries, {"m3"})
+    with pytest.raises(EventError):
+        partial_response(deliveries, {""})
+
+
+def test_records_of_a_batch_run_side_by_side_within_the_bound() -> None:
+    running, most = [], []
+    lock = threading.Lock()
+    three = threading.Barrier(3, timeout=10)
+
+    def handler(payload: Note, work: UnitOfWork) -> object:
+        with lock:
+            running.append(payload.thing)
+            most.append(len(running))
+        three.wait()  # passes only when three are here at one time
+        with lock:
+            running.remove(payload.thing)
+        return None
+
+    world = World.of(handler)
+    world.worker = replace(world.worker, batch_concurrency=3)
+    answer = world.handle(event(*(record_of(note(f"t{number}"), f"m{number}") for number in range(6))))
+    assert failures(answer) == []
+    assert max(most) == 3
+
+
+def test_i22_records_that_no_longer_fit_into_the_time_left_are_handed_back_unrun() -> None:
+    ran: list[str] = []
+    world = World.of(lambda payload, work: ran.append(payload.thing))
+    answer = world.handle(event(record_of(note("a"), "m1")), Context(timedelta(seconds=12)))
+    assert (failures(answer), ran) == (["m1"], [])
+
+
+def test_a_handler_that_overruns_and_ignores_its_deadline_ends_the_process() -> None:
+    release = threading.Event()
+    ended: list[int] = []
+    world = World.of(lambda payload, work: release.wait(10), timeout=timedelta(milliseconds=1), lock=None)
+    world.clock = SystemClock()  # type: ignore[assignment]
+    world.worker = replace(world.worker, margin=timedelta(milliseconds=1))
+
+    def end(status: int) -> None:
+        ended.append(status)
+        release.set()
+
+    consumer = Consumer(world.worker, world.runtime, end_process=end)
+    consumer.handle(event(record_of(note("a"), "m1")), Context(timedelta(seconds=1)))
+    assert ended == [70]
+
+
+def test_obs_10_every_record_is_counted_once_by_how_it_ended() -> None:
+    def handler(payload: Note, work: UnitOfWork) -> object:
+        if payload.thing.startswith("bad"):
+            raise TimeoutError
+        return None
+
+    world = World.of(handler)
+    names = [f"good{number}" for number in range(7)] + [f"bad{number}" for number in range(3)]
+    world.handle(event(*(record_of(note(name), name) for name in names)))
+    assert world.telemetry.counts["succeeded", "note"] == 7
+    assert world.telemetry.counts["retried", "note"] == 3

@@ -1,0 +1,148 @@
+"""Leases: validity by the monotonic clock, renewal while healthy, loss told and final."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from shared.backends.memory import MemoryCache
+from shared.clock import SystemClock
+from shared.errors import CacheUnavailable, LeaseLost
+from shared.lease import LeaseKeeper, valid_until
+from tests.world import FakeClock
+
+TTL = timedelta(seconds=30)
+
+
+class Flaky(MemoryCache):
+    """A cache whose answers can be lost."""
+
+    fail = False
+
+    def renew(self, key: str, token: str, ttl: timedelta) -> bool:
+        if self.fail:
+            raise CacheUnavailable
+        return super().renew(key, token, ttl)
+
+    def finish(self, tags: Any, leases: Any) -> None:
+        if self.fail:
+            raise CacheUnavailable
+        super().finish(tags, leases)
+
+
+def keeper(clock: FakeClock) -> tuple[LeaseKeeper, Flaky]:
+    cache = Flaky(clock)
+    return LeaseKeeper(cache, clock), cache
+
+
+def test_i31_validity_counts_from_before_the_request_less_drift() -> None:
+    assert valid_until(100.0, TTL) == pytest.approx(100 + 30 * 0.99 - 0.002)
+
+    clock = FakeClock()
+
+    class Slow(MemoryCache):
+        def acquire(self, key: str, token: str, ttl: timedelta) -> bool:
+            clock.pass_(timedelta(seconds=31))
+            return super().acquire(key, token, ttl)
+
+    lease = LeaseKeeper(Slow(clock), clock).take("k", "t", TTL)
+    assert lease is not None
+    with pytest.raises(LeaseLost):
+        lease.check()
+
+
+def test_a_lease_is_renewed_when_a_third_has_passed_and_not_before() -> None:
+    clock = FakeClock()
+    kept, cache = keeper(clock)
+    lease = kept.take("k", "t", TTL)
+    assert lease is not None
+    first = lease.valid_until
+    clock.pass_(timedelta(seconds=5))
+    assert 4 < kept.renew_due() < 6
+    assert lease.valid_until == first
+    clock.pass_(timedelta(seconds=6))
+    kept.renew_due()
+    assert lease.valid_until > first
+    clock.pass_(timedelta(seconds=25))
+    lease.check()
+    assert not cache.acquire("k", "other", TTL)
+
+
+def test_lck_07_a_renewal_that_fails_leaves_the_lease_until_its_end_and_no_longer() -> None:
+    clock = FakeClock()
+    kept, cache = keeper(clock)
+    lease = kept.take("k", "t", TTL)
+    assert lease is not None
+    cache.fail = True
+    for _ in range(4):
+        clock.pass_(timedelta(seconds=7))
+        kept.renew_due()
+    lease.check()
+    clock.pass_(timedelta(seconds=2))
+    with pytest.raises(LeaseLost):
+        lease.check()
+    cache.fail = False
+    kept.renew_due()
+    with pytest.raises(LeaseLost):  # lost is lost, also when Redis is back
+        lease.check()
+
+
+def test_a_lease_that_went_to_another_is_told_as_lost() -> None:
+    clock = FakeClock()
+    kept, cache = keeper(clock)
+    lease = kept.take("k", "t", TTL)
+    assert lease is not None
+    cache.leases["k"] = ("other", 1e9)
+    clock.pass_(timedelta(seconds=15))
+    kept.renew_due()
+    with pytest.raises(LeaseLost):
+        lease.check()
+
+
+def test_contention_gives_nothing() -> None:
+    kept, cache = keeper(FakeClock())
+    cache.acquire("k", "other", TTL)
+    assert kept.take("k", "t", TTL) is None
+
+
+def test_a_lease_is_given_back_once_and_a_failure_leaves_it_to_its_end() -> None:
+    clock = FakeClock()
+    kept, cache = keeper(clock)
+    lease = kept.take("k", "t", TTL)
+    cache.fail = True
+    kept.give_back(lease)
+    cache.fail = False
+    kept.give_back(lease)
+    assert cache.leases["k"][0] == "t"
+    clock.pass_(TTL)
+    assert kept.take("k", "t2", TTL) is not None
+
+
+def test_nothing_of_an_invocation_goes_on_after_it() -> None:
+    clock = FakeClock()
+    kept, _ = keeper(clock)
+    before = threading.active_count()
+    with kept:
+        lease = kept.take("k", "t", TTL)
+        assert threading.active_count() == before + 1
+    assert threading.active_count() == before
+    assert lease is not None
+    with pytest.raises(LeaseLost):
+        lease.check()
+
+
+def test_the_thread_renews_a_lease_taken_while_it_waits() -> None:
+    clock = SystemClock()
+    cache = MemoryCache(clock)
+    with LeaseKeeper(cache, clock) as kept:
+        clock.sleep(0.05)
+        lease = kept.take("k", "t", timedelta(milliseconds=300))
+        assert lease is not None
+        first = lease.valid_until
+        deadline = clock.monotonic() + 5
+        while lease.valid_until == first and clock.monotonic() < deadline:
+            clock.sleep(0.02)
+        assert lease.valid_until > first

@@ -1,0 +1,110 @@
+"""How outcomes are told to SQS, and what happens when SQS does not answer."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from shared.errors import ClaimLost, Refused, Unavailable
+from shared.job_record import Hold
+from shared.limits import DEAD_LETTER_BYTES
+from shared.outcome import Because, Completed, DeadLettered, Duplicate, Failure, Outcome, Postponed, Retried, Unknown
+from shared.settlement import Settlement, dossier
+from tests.world import START, World, body
+
+FAILURE = Failure(START, "unknown-order", "DeadLetter: x", "abcdef123456", "shop")
+DEAD = DeadLettered(FAILURE, 2, attempts=3, hold=Hold("r", "t"), names={"idempotency_key": "k"})
+
+
+class Order:
+    """Notes the order of steps; a step named in `fails` raises."""
+
+    def __init__(self, **fails: Exception) -> None:
+        self.steps: list[str] = []
+        self.fails = fails
+
+    def _step(self, name: str) -> None:
+        self.steps.append(name)
+        if name in self.fails:
+            raise self.fails[name]
+
+    def hide(self, *arguments: Any) -> None:
+        self._step("hide")
+
+    def dead_letter(self, *arguments: Any) -> None:
+        self._step("send")
+
+    def bury(self, *arguments: Any) -> None:
+        self._step("mark")
+
+
+def settle(outcome: Outcome, **fails: Exception) -> tuple[bool, list[str]]:
+    world = World.of()
+    order = Order(**fails)
+    settlement = Settlement(order, order, world.clock, world.telemetry)  # type: ignore[arg-type]
+    return settlement.settle(world.delivery(body()), outcome), order.steps
+
+
+@pytest.mark.parametrize("outcome", [Completed(1), Duplicate("completed"), Unknown()], ids=repr)
+def test_what_is_done_is_acknowledged(outcome: Outcome) -> None:
+    assert settle(outcome) == (True, [])
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [Retried(timedelta(seconds=5), FAILURE, 1), Postponed(timedelta(seconds=5), Because.CONTENDED)],
+    ids=lambda outcome: type(outcome).__name__,
+)
+def test_what_waits_is_hidden_and_comes_back(outcome: Outcome) -> None:
+    assert settle(outcome) == (False, ["hide"])
+    assert settle(outcome, hide=Unavailable("x", dependency="sqs")) == (False, ["hide"])
+    assert settle(outcome, hide=Refused("the receipt is stale")) == (False, ["hide"])
+
+
+def test_a_wait_never_exceeds_what_sqs_can_hide() -> None:
+    world = World.of()
+    delivery = world.delivery(body())
+    world.runtime.settlement.settle(delivery, Postponed(timedelta(days=3), Because.TOO_EARLY))
+    assert timedelta(hours=11) < world.queue.hidden[delivery.message_id] < timedelta(hours=12)
+
+
+def test_a_dead_letter_is_sent_then_marked_then_acknowledged() -> None:
+    assert settle(DEAD) == (True, ["send", "mark"])
+
+
+def test_a_dead_letter_that_was_not_sent_is_neither_marked_nor_acknowledged() -> None:
+    assert settle(DEAD, send=Unavailable("x", dependency="sqs")) == (False, ["send"])
+    assert settle(DEAD, send=Refused("too large")) == (False, ["send"])
+
+
+def test_a_dead_letter_that_was_not_marked_is_not_acknowledged() -> None:
+    assert settle(DEAD, mark=Unavailable("x", dependency="dynamodb")) == (False, ["send", "mark"])
+
+
+def test_a_dead_letter_whose_job_was_taken_over_is_acknowledged() -> None:
+    assert settle(DEAD, mark=ClaimLost()) == (True, ["send", "mark"])
+
+
+def test_a_dossier_says_why_when_and_what() -> None:
+    facts = json.loads(dossier(World.of().delivery(body()), DEAD))
+    assert facts == {
+        "reason": "unknown-order",
+        "error": "DeadLetter: x",
+        "signature": "abcdef123456",
+        "attempts": 3,
+        "first_failure": START.isoformat(),
+        "last_failure": START.isoformat(),
+        "dependency": "shop",
+        "death": 2,
+        "idempotency_key": "k",
+    }
+
+
+def test_a_dossier_fits_into_what_producers_keep_free() -> None:
+    long = DeadLettered(FAILURE, 1, names={"idempotency_key": "k", "job_id": "\u4e2d" * 3000})
+    text = dossier(World.of().delivery(body()), long)
+    assert len(text.encode()) < DEAD_LETTER_BYTES - 100
+    assert json.loads(text)["reason"] == "unknown-order"

@@ -1,0 +1,207 @@
+"""What a handler may stage, and what is refused before anything is written."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from shared.backends.memory import MemoryCache, MemoryDatabase, MemoryTransport
+from shared.dependency import Dependency, Reply
+from shared.errors import DeclarationError, LeaseLost, Refused
+from shared.job_record import Status, Verdict
+from shared.lease import Lease
+from shared.message import Message
+from shared.table import Table
+from shared.unit_of_work import Create, Delete, Replace, Stored, Unchanged, UnitOfWork, Write
+from tests.world import START, THINGS, Counter, FakeClock
+
+SHOP = Dependency("shop", timeout=timedelta(seconds=5))
+LINES = Table("lines", key="order", sort_key="line")
+OTHER = Table("other", key="id")
+
+
+class Case:
+    """A unit of work over a memory database that holds one thing, at version 3."""
+
+    def __init__(self, **options: Any) -> None:
+        self.clock = FakeClock()
+        self.database = MemoryDatabase(self.clock)
+        self.database.items["things", ("a",)] = Stored({"id": "a", "text": "x"}, 3)
+        self.calls: list[Any] = []
+        self.work = UnitOfWork(
+            items=self.database,
+            transport=MemoryTransport(self.answer),
+            clock=self.clock,
+            tokens=Counter(),
+            worker="notes",
+            idempotency_key="k",
+            attempt=1,
+            token="attempt-token",
+            deadline=START + timedelta(seconds=30),
+            uses=(THINGS.read_write, LINES.read_write, OTHER.read, SHOP),
+            **options,
+        )
+
+    def writes(self) -> tuple[Write, ...]:
+        return self.work.writes
+
+    def answer(self, *request: Any) -> Reply:
+        self.calls.append(request)
+        return Reply(200, {})
+
+
+def test_what_was_read_is_demanded_unchanged() -> None:
+    case = Case()
+    case.work.read(THINGS, "a")
+    case.work.read(THINGS, "absent")
+    assert case.work.writes == (Unchanged(THINGS, ("a",), 3), Unchanged(THINGS, ("absent",), None))
+
+
+def test_an_item_is_read_once() -> None:
+    case = Case()
+    assert case.work.read(THINGS, "a") is case.work.read(THINGS, "a")
+
+
+def test_updates_of_one_item_are_one_write_on_the_version_read() -> None:
+    case = Case()
+    item = case.work.read(THINGS, "a")
+    assert item is not None
+    item = case.work.update(item, text="y")
+    item = case.work.update(item, more=1)
+    assert (item["text"], item["more"]) == ("y", 1)
+    assert case.work.writes == (Replace(THINGS, ("a",), {"id": "a", "text": "y", "more": 1}, 3),)
+
+
+def test_there_is_no_blind_overwrite() -> None:
+    case = Case()
+    foreign = Case().work.read(THINGS, "a")
+    assert foreign is not None
+    with pytest.raises(Refused, match="was not read"):
+        case.work.update(foreign, text="y")
+    case.work.read(THINGS, "a")
+    with pytest.raises(Refused, match="exists: update it"):
+        case.work.create(THINGS, id="a")
+
+
+def test_an_item_that_was_changed_since_cannot_be_changed_by_its_old_face() -> None:
+    case = Case()
+    item = case.work.read(THINGS, "a")
+    assert item is not None
+    case.work.update(item, text="y")
+    with pytest.raises(Refused, match="go on with what"):
+        case.work.update(item, text="z")
+
+
+def test_a_key_never_changes_and_the_product_owns_its_attributes() -> None:
+    case = Case()
+    item = case.work.read(THINGS, "a")
+    assert item is not None
+    with pytest.raises(Refused, match="a key never changes"):
+        case.work.update(item, id="b")
+    with pytest.raises(Refused, match="belong to the product"):
+        case.work.update(item, version=9)
+    with pytest.raises(Refused, match="belong to the product"):
+        case.work.create(THINGS, id="c", ttl=1)
+
+
+def test_create_update_delete_within_one_unit_of_work() -> None:
+    case = Case()
+    made = case.work.create(LINES, order="o", line="1", text="x")
+    made = case.work.update(made, text="y")
+    assert case.writes() == (Create(LINES, ("o", "1"), {"order": "o", "line": "1", "text": "y"}),)
+    case.work.delete(made)
+    assert case.writes() == ()
+    item = case.work.read(THINGS, "a")
+    assert item is not None
+    case.work.delete(item)
+    (write,) = case.work.writes
+    assert isinstance(write, Delete)
+    assert write.seen == 3
+
+
+def test_a_tombstone_reads_as_nothing_and_is_created_over_at_its_version() -> None:
+    case = Case()
+    case.database.items["things", ("a",)] = Stored({"id": "a"}, 4, deleted=True)
+    assert case.work.read(THINGS, "a") is None
+    assert case.writes() == (Unchanged(THINGS, ("a",), 4),)
+    case.work.create(THINGS, id="a")
+    assert case.writes() == (Replace(THINGS, ("a",), {"id": "a"}, 4),)
+
+
+def test_pay_09_floats_are_refused_when_staged() -> None:
+    case = Case()
+    with pytest.raises(Refused, match="use Decimal"):
+        case.work.create(THINGS, id="b", amount=0.1)  # type: ignore[arg-type]
+    assert case.work.writes == ()
+
+
+def test_only_declared_tables_and_rights_are_used() -> None:
+    case = Case()
+    with pytest.raises(DeclarationError, match="add it to `uses`"):
+        case.work.read(Table("secret", key="id"), "a")
+    with pytest.raises(DeclarationError, match="read-write"):
+        case.work.create(OTHER, id="a")
+
+
+def test_a_transaction_holds_a_hundred_items_with_the_job_record() -> None:
+    case = Case()
+    for number in range(99):
+        case.work.create(THINGS, id=f"n{number}")
+    assert len(case.work.writes) == 99
+    case.work.enqueue(Message("note", 1, "k", "{}"))
+    with pytest.raises(Refused, match=r"99 items \+ 1 messages .* = 101"):
+        _ = case.work.writes
+
+
+def test_a_transaction_holds_four_megabytes() -> None:
+    case = Case()
+    for number in range(11):
+        case.work.create(THINGS, id=f"n{number}", text="x" * 400_000)
+    with pytest.raises(Refused, match="in one transaction"):
+        _ = case.work.writes
+
+
+@pytest.mark.parametrize("delay", [timedelta(seconds=-1), timedelta(seconds=901)])
+def test_a_delay_that_sqs_refuses_is_refused(delay: timedelta) -> None:
+    with pytest.raises(Refused, match="900 seconds"):
+        Case().work.enqueue(Message("note", 1, "k", "{}"), delay=delay)
+
+
+def test_messages_tags_and_verdicts_are_collected() -> None:
+    work = Case().work
+    work.enqueue(Message("note", 1, "k", "{}"), worker="others", delay=timedelta(seconds=3))
+    work.invalidate("a", "b")
+    work.invalidate("a")
+    work.settle(Verdict("r", Status.COMPLETED))
+    (posting,) = work.postings
+    assert (posting.worker, posting.delay) == ("others", timedelta(seconds=3))
+    assert work.tags == ("a", "b")
+    assert work.verdicts == (Verdict("r", Status.COMPLETED),)
+    with pytest.raises(Refused, match="must not be empty"):
+        work.invalidate("")
+
+
+def test_a_call_is_bounded_by_its_timeout_and_the_deadline() -> None:
+    case = Case()
+    assert case.work.call(SHOP, "GET", "/") == Reply(200, {})
+    case.clock.pass_(timedelta(seconds=31))
+    with pytest.raises(TimeoutError):
+        case.work.call(SHOP, "GET", "/")
+    with pytest.raises(DeclarationError, match="without declaring"):
+        Case().work.call(Dependency("elsewhere"), "GET", "/")
+    assert len(case.calls) == 1
+
+
+@pytest.mark.parametrize("step", ["read", "call"])
+def test_lck_07_a_lost_lease_is_told_before_the_next_step(step: str) -> None:
+    clock = FakeClock()
+    cache = MemoryCache(clock)
+    cache.acquire("k", "t", timedelta(seconds=30))
+    lease = Lease("k", "t", timedelta(seconds=30), 29.0, clock)
+    case = Case(lease=lease)
+    lease.lost.set()
+    with pytest.raises(LeaseLost):
+        case.work.read(THINGS, "a") if step == "read" else case.work.call(SHOP, "GET", "/")
+    assert case.calls == []
