@@ -13,7 +13,8 @@ from shared.errors import Ambiguous, Rejected
 
 if TYPE_CHECKING:
     from shared.dependency import Reply
-    from shared.unit_of_work import Item, UnitOfWork
+    from shared.item import Item
+    from shared.unit_of_work import UnitOfWork
 
 PAYMENT_PROVIDER = Dependency("payment-provider", timeout=timedelta(seconds=10))
 CREATED, OK, DECLINED = 201, 200, 402

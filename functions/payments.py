@@ -18,7 +18,8 @@ from shared.table import Table
 from shared.worker import Worker
 
 if TYPE_CHECKING:
-    from shared.unit_of_work import Item, UnitOfWork
+    from shared.item import Item
+    from shared.unit_of_work import UnitOfWork
 
 ORDERS = Table("orders", key="order_id")
 Name = Annotated[str, Field(min_length=1, max_length=200)]

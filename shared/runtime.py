@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from random import SystemRandom
 from typing import TYPE_CHECKING
 
+from shared.attempt import Attempts
 from shared.backends.aws import client
 from shared.backends.dynamodb import DynamoDBItems
 from shared.backends.dynamodb_records import DynamoDBJobRecords
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 
     from shared.clock import Clock, Tokens
     from shared.dependency import Transport
+    from shared.item import ItemStore
     from shared.job_record import JobRecords
     from shared.lease import LeaseStore
     from shared.settings import Settings
     from shared.settlement import ReceivedFrom
     from shared.telemetry import Telemetry
-    from shared.unit_of_work import ItemStore
     from shared.worker import Worker
 
 
@@ -61,7 +62,8 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
 ) -> Runtime:
     """Put a worker together from given parts."""
     keeper = LeaseKeeper(leases, clock)
-    execution = Execution(worker, records, items, keeper, transport, clock, random, tokens, telemetry)
+    attempts = Attempts(worker.name, worker.pace, records, clock, random, tokens, telemetry)
+    execution = Execution(worker, attempts, items, keeper, transport)
     return Runtime(worker, clock, keeper, execution, Settlement(queue, records, clock, telemetry), telemetry)
 
 

@@ -6,12 +6,12 @@ overwrite and no write skew. What DynamoDB or SQS would refuse is refused here, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from shared.errors import DeclarationError, Refused
+from shared.item import Create, Delete, Item, Replace, Unchanged, Write
 from shared.limits import (
     TRANSACTION_BYTES,
     TRANSACTION_ITEMS,
@@ -22,114 +22,17 @@ from shared.outbox import Posting, posting_of
 from shared.table import Access, Right, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from shared.clock import Clock, Tokens
     from shared.dependency import Dependency, Reply, Transport
+    from shared.item import ItemStore, Key
     from shared.job_record import Verdict
     from shared.lease import Lease
     from shared.message import Message
 
 TOMBSTONE_KEPT = timedelta(days=30)
 _RECORD_ITEMS = 1  # the job record's own place in the transaction
-Key = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """An item as the store holds it. A tombstone (deleted) has a version and no more."""
-
-    attributes: Mapping[str, Value]
-    version: int
-    deleted: bool = False
-
-
-class ItemStore(Protocol):
-    """Where business items are read, consistently. They are written by the job record's commit."""
-
-    def read(self, table: Table, key: Key) -> Stored | None:
-        """Read an item or its tombstone.
-
-        Raises:
-            Unavailable: no answer.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Create:
-    """Write an item that must not exist."""
-
-    table: Table
-    key: Key
-    attributes: Mapping[str, Value]
-
-
-@dataclass(frozen=True, slots=True)
-class Replace:
-    """Write an item that must still have the version seen."""
-
-    table: Table
-    key: Key
-    attributes: Mapping[str, Value]
-    seen: int
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """Leave a tombstone of an item that must still have the version seen."""
-
-    table: Table
-    key: Key
-    seen: int
-    kept_until: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Unchanged:
-    """Demand that an item still has the version seen (None: there was none)."""
-
-    table: Table
-    key: Key
-    seen: int | None
-
-
-Write = Create | Replace | Delete | Unchanged
-
-
-class Item(Mapping[str, Value]):
-    """An item as read, with what has been staged on it since."""
-
-    __slots__ = ("_attributes", "key", "table", "version")
-
-    def __init__(self, table: Table, key: Key, attributes: Mapping[str, Value], version: int) -> None:
-        """Hold an item's attributes and the version they were read at."""
-        self.table = table
-        self.key = key
-        self.version = version
-        self._attributes = dict(attributes)
-
-    def __getitem__(self, name: str) -> Value:
-        """Give an attribute."""
-        return self._attributes[name]
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the names of the attributes."""
-        return iter(self._attributes)
-
-    def __len__(self) -> int:
-        """Count the attributes."""
-        return len(self._attributes)
-
-    def text(self, name: str) -> str:
-        """Give a string attribute.
-
-        Raises:
-            Refused: it is missing or no string.
-        """
-        value = self._attributes.get(name)
-        if not isinstance(value, str):
-            message = f"{self.table.name} {'/'.join(self.key)}: {name!r} is no string but {type(value).__name__}."
-            raise Refused(message)
-        return value
 
 
 @dataclass(slots=True)

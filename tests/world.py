@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from shared.backends.memory import MemoryCache, MemoryDatabase, MemoryQueue, MemoryTransport
+from shared.backends.memory import MemoryCache, MemoryQueue, MemoryTransport
+from shared.backends.memory_database import MemoryDatabase
 from shared.consumer import Consumer
 from shared.delivery import DEAD_LETTER_ATTRIBUTE, Delivery, read_event
 from shared.job import Payload, job

@@ -11,15 +11,15 @@ from boto3.dynamodb.types import Binary, TypeDeserializer, TypeSerializer
 from shared.backends.aws import translated
 from shared.clock import to_millis
 from shared.errors import SettingsError
+from shared.item import Create, Delete, Replace, Stored, Unchanged, Write
 from shared.job_record import EXPIRY_MARGIN
-from shared.unit_of_work import Create, Delete, Replace, Stored, Unchanged, Write
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from shared.item import Key
     from shared.limits import Value
     from shared.table import Table
-    from shared.unit_of_work import Key
 
 VERSION, DELETED, TTL = "version", "deleted", "ttl"
 _write = TypeSerializer().serialize

@@ -12,16 +12,18 @@ from botocore.exceptions import ClientError
 
 from shared.backends.aws import translated
 from shared.backends.job_record_item import read_view
+from shared.claim import Answer, Step, decide
 from shared.errors import ClaimLost, Conflict, Refused, Unavailable
-from shared.job_record import Answer, Hold, JobView, Status, Step, decide
+from shared.job_record import Hold, JobView, Status
 
 if TYPE_CHECKING:
     from datetime import datetime
     from random import Random
 
     from shared.backends.job_record_layer import JobRecordLayer
+    from shared.claim import Claim
     from shared.clock import Clock
-    from shared.job_record import Claim, Commit, Release
+    from shared.job_record import Commit, Release
     from shared.outcome import Failure
 
 CLAIMS = 3  # a claim that keeps losing races is postponed
@@ -57,7 +59,7 @@ class DynamoDBJobRecords:
                             remaining_time_in_millis=int(left.total_seconds() * 1000),
                         )
             except IdempotencyItemAlreadyExistsError:
-                seen = None if layer.seen is None else read_view(claim.record, layer.seen)
+                seen = layer.seen
             except Unavailable:
                 seen = self._read(claim.record)
                 if seen is None or seen.token != claim.token:

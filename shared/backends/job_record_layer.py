@@ -18,14 +18,16 @@ from botocore.exceptions import ClientError
 
 from shared.backends.job_record_item import read_view, write_failure
 from shared.backends.outbox import write_posting
+from shared.claim import Granted
 from shared.clock import to_millis
-from shared.job_record import ENDED, EXPIRY_MARGIN, RETENTION, Granted, Status, operation_id
+from shared.job_record import ENDED, EXPIRY_MARGIN, RETENTION, Status, operation_id
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from shared.backends.dynamodb import DynamoDBItems
-    from shared.job_record import Claim, Commit, Hold, JobView, Release, Verdict
+    from shared.claim import Claim
+    from shared.job_record import Commit, Hold, JobView, Release, Verdict
     from shared.outcome import Failure
 
 _NAMES = {
@@ -36,6 +38,10 @@ _NAMES = {
     "#expires": "expiration",
     "#ttl": "ttl",
     "#data": "data",
+    "#attempts": "attempts",
+    "#death": "death",
+    "#fingerprint": "fingerprint",
+    "#not_before": "not_before",
 }
 _RUNNABLE = (
     "attribute_not_exists(id) OR ("
@@ -52,6 +58,14 @@ _TAKE = (
     " payload = if_not_exists(payload, :payload), schema_version = if_not_exists(schema_version, :version),"
     " #death = if_not_exists(#death, :death)"
 )
+# Everything of the old life goes, but for when the job was first seen.
+_BEGIN_ANEW = (
+    "SET #status = :running, #token = :token, #until = :until, updated_at = :now_text, #owner = :owner,"
+    " created_at = if_not_exists(created_at, :now_text), job_type = :job_type, idempotency_key = :key,"
+    " operation_id = :operation, #fingerprint = :fingerprint, payload = :payload, schema_version = :version,"
+    " #death = :death, #attempts = :one"
+    " REMOVE #not_before, #expires, #ttl, #data, tags, first_failure, last_failure, ended_at"
+)
 
 
 class JobRecordLayer(DynamoDBPersistenceLayer):
@@ -62,7 +76,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
     claim: Claim
     commit: Commit
     release: Release
-    seen: dict[str, Any] | None = None
+    seen: JobView | None = None
     granted: Granted
 
     def __init__(self, client: Any, table_name: str, items: DynamoDBItems, outbox_table: str) -> None:  # noqa: ANN401
@@ -99,17 +113,10 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             payload_hash=view.fingerprint,
         )
 
-    def _put_record(self, data_record: DataRecord) -> None:
+    def _put_record(self, data_record: DataRecord) -> None:  # noqa: ARG002 - Powertools' signature
         """Claim: a new record, one more attempt, or the take-over of one whose deadline has passed."""
-        update = f"SET {_TAKE}, #attempts = if_not_exists(#attempts, :none) + :one REMOVE #not_before"
-        try:
-            answer = self._write_claim(update, _RUNNABLE, {})
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-                raise
-            self.seen = error.response.get("Item")  # type: ignore[assignment]
-            raise IdempotencyItemAlreadyExistsError(str(data_record.idempotency_key)) from error
-        self.granted = self._granted(answer)
+        take = f"SET {_TAKE}, #attempts = if_not_exists(#attempts, :none) + :one REMOVE #not_before"
+        self._write_claim(take, _RUNNABLE, {})
 
     def reset(self, seen: JobView) -> None:
         """Claim anew a record that has expired or whose dead letter was replayed, naming what was seen of it.
@@ -128,24 +135,10 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         else:
             stay += " AND #expires = :seen_expires"
             values[":seen_expires"] = {"N": str(int(seen.expires.timestamp()))}
-        # Everything of the old life goes, but for when the job was first seen.
-        update = (
-            "SET #status = :running, #token = :token, #until = :until, updated_at = :now_text, #owner = :owner,"
-            " created_at = if_not_exists(created_at, :now_text), job_type = :job_type, idempotency_key = :key,"
-            " operation_id = :operation, #fingerprint = :fingerprint, payload = :payload, schema_version = :version,"
-            " #death = :death, #attempts = :one"
-            " REMOVE #not_before, #expires, #ttl, #data, tags, first_failure, last_failure, ended_at"
-        )
-        try:
-            answer = self._write_claim(update, stay, values)
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-                raise
-            self.seen = error.response.get("Item")  # type: ignore[assignment]
-            raise IdempotencyItemAlreadyExistsError(self.hold.record) from error
-        self.granted = self._granted(answer)
+        self._write_claim(_BEGIN_ANEW, stay, values)
 
-    def _write_claim(self, update: str, condition: str, more: dict[str, Any]) -> dict[str, Any]:
+    def _write_claim(self, update: str, condition: str, more: dict[str, Any]) -> None:
+        """Write the claim; keeps the grant, or what was seen of the record that stood in its way."""
         claim = self.claim
         known = {
             ":running": {"S": Status.RUNNING.value},
@@ -169,23 +162,26 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             ":one": {"N": "1"},
             **more,
         }
-        names = {**_NAMES, **{f"#{name}": name for name in ("attempts", "death", "fingerprint", "not_before")}}
         used = f"{update} {condition}"
-        answer: dict[str, Any] = self.client.update_item(
-            TableName=self.table_name,
-            Key=self._get_key(self.hold.record),
-            UpdateExpression=update,
-            ConditionExpression=condition,
-            ExpressionAttributeNames={name: value for name, value in names.items() if _uses(used, name)},
-            ExpressionAttributeValues={name: value for name, value in known.items() if _uses(used, name)},
-            ReturnValues="ALL_NEW",
-            ReturnValuesOnConditionCheckFailure="ALL_OLD",
-        )["Attributes"]
-        return answer
-
-    def _granted(self, item: dict[str, Any]) -> Granted:
-        view = read_view(self.hold.record, item)
-        return Granted(self.hold, view.attempts, view.first_failure)
+        try:
+            answer = self.client.update_item(
+                TableName=self.table_name,
+                Key=self._get_key(self.hold.record),
+                UpdateExpression=update,
+                ConditionExpression=condition,
+                ExpressionAttributeNames={name: value for name, value in _NAMES.items() if _uses(used, name)},
+                ExpressionAttributeValues={name: value for name, value in known.items() if _uses(used, name)},
+                ReturnValues="ALL_NEW",
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            )
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
+                raise
+            item: Any = error.response.get("Item")
+            self.seen = None if item is None else read_view(self.hold.record, item)
+            raise IdempotencyItemAlreadyExistsError(self.hold.record) from error
+        view = read_view(self.hold.record, answer["Attributes"])
+        self.granted = Granted(self.hold, view.attempts, view.first_failure)
 
     def _update_record(self, data_record: DataRecord) -> None:  # noqa: ARG002 - Powertools' signature
         """Commit: the record's end, the unit of work and the outbox in one transaction."""
@@ -199,36 +195,49 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
 
     def _end(self) -> dict[str, Any]:
         commit = self.commit
-        values = {
+        sets = ["#status = :status", "updated_at = :now", "ended_at = :now", "tags = :tags"]
+        values: dict[str, Any] = {
             ":token": {"S": self.hold.token},
             ":running": {"S": Status.RUNNING.value},
-            ":status": {"S": commit.status.value},
-            ":now": {"S": self.now.isoformat()},
             ":tags": {"L": [{"S": tag} for tag in commit.tags]},
-            ":expires": {"N": str(self._get_expiry_timestamp())},
-            ":ttl": {"N": str(int((self.now + RETENTION + EXPIRY_MARGIN).timestamp()))},
         }
-        sets = "#status = :status, updated_at = :now, ended_at = :now, tags = :tags"
-        removes = "#until"
-        if commit.status is Status.UNKNOWN:  # not final: it waits for its reconciling job and never expires
-            del values[":expires"], values[":ttl"]
-        else:
-            sets += ", #expires = :expires, #ttl = :ttl"
-            removes += ", payload"
-        if commit.result is not None:
-            sets += ", #data = :data"
-            values[":data"] = {"S": commit.result}
         if commit.failure is not None:
-            sets += ", last_failure = :failure, first_failure = if_not_exists(first_failure, :failure)"
+            sets += ["last_failure = :failure", "first_failure = if_not_exists(first_failure, :failure)"]
             values[":failure"] = write_failure(commit.failure)
-        return self._conditional(f"SET {sets} REMOVE {removes}", "#token = :token AND #status = :running", values)
+        removes = ["#until", *self._finish(commit.status, commit.result, sets, values)]
+        update = f"SET {', '.join(sets)} REMOVE {', '.join(removes)}"
+        return self._conditional(self.hold.record, update, "#token = :token AND #status = :running", values)
 
-    def _conditional(self, update: str, condition: str, values: dict[str, Any]) -> dict[str, Any]:
+    def _verdict(self, verdict: Verdict) -> dict[str, Any]:
+        sets = ["#status = :status", "updated_at = :now", "ended_at = :now"]
+        values: dict[str, Any] = {":unknown": {"S": Status.UNKNOWN.value}}
+        removes = self._finish(verdict.status, verdict.result, sets, values)
+        if verdict.status is Status.RETRYING:  # it runs again: the message sent anew is a first copy
+            sets.append("#death = :none")
+            values[":none"] = {"N": "0"}
+        update = f"SET {', '.join(sets)}" + (f" REMOVE {', '.join(removes)}" if removes else "")
+        return self._conditional(verdict.record, update, "#status = :unknown", values)
+
+    def _finish(self, status: Status, result: str | None, sets: list[str], values: dict[str, Any]) -> list[str]:
+        """Add what every end sets; give what it removes. Only what is final expires, and drops its payload."""
+        values[":status"] = {"S": status.value}
+        values[":now"] = {"S": self.now.isoformat()}
+        if result is not None:
+            sets.append("#data = :data")
+            values[":data"] = {"S": result}
+        if status not in ENDED - {Status.UNKNOWN}:
+            return []
+        sets += ["#expires = :expires", "#ttl = :ttl"]
+        values[":expires"] = {"N": str(self._get_expiry_timestamp())}
+        values[":ttl"] = {"N": str(int((self.now + RETENTION + EXPIRY_MARGIN).timestamp()))}
+        return ["payload"]
+
+    def _conditional(self, record: str, update: str, condition: str, values: dict[str, Any]) -> dict[str, Any]:
         used = f"{update} {condition}"
         return {
             "Update": {
                 "TableName": self.table_name,
-                "Key": self._get_key(self.hold.record),
+                "Key": self._get_key(record),
                 "UpdateExpression": update,
                 "ConditionExpression": condition,
                 "ExpressionAttributeNames": {name: value for name, value in _NAMES.items() if _uses(used, name)},
@@ -236,27 +245,6 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
                 "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
             }
         }
-
-    def _verdict(self, verdict: Verdict) -> dict[str, Any]:
-        values = {
-            ":unknown": {"S": Status.UNKNOWN.value},
-            ":status": {"S": verdict.status.value},
-            ":now": {"S": self.now.isoformat()},
-            ":none": {"N": "0"},
-        }
-        sets, removes = "#status = :status, updated_at = :now, death = :none", "ended_at"
-        if verdict.status in ENDED:
-            values[":expires"] = {"N": str(self._get_expiry_timestamp())}
-            values[":ttl"] = {"N": str(int((self.now + RETENTION + EXPIRY_MARGIN).timestamp()))}
-            sets, removes = f"{sets}, #expires = :expires, #ttl = :ttl, ended_at = :now", "payload"
-            del values[":none"]
-            sets = sets.replace(", death = :none", "")
-        if verdict.result is not None:
-            sets += ", #data = :data"
-            values[":data"] = {"S": verdict.result}
-        entry = self._conditional(f"SET {sets} REMOVE {removes}", "#status = :unknown", values)
-        entry["Update"]["Key"] = self._get_key(verdict.record)
-        return entry
 
     def _delete_record(self, data_record: DataRecord) -> None:  # noqa: ARG002 - Powertools' signature
         """Give back: the record stays, as retrying, with what went wrong and when the next attempt may begin."""
@@ -275,7 +263,8 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         if release.failure is not None:
             sets += ", last_failure = :failure, first_failure = if_not_exists(first_failure, :failure)"
             values[":failure"] = write_failure(release.failure)
-        update = self._conditional(f"SET {sets} REMOVE #until", "#token = :token AND #status = :running", values)
+        condition = "#token = :token AND #status = :running"
+        update = self._conditional(self.hold.record, f"SET {sets} REMOVE #until", condition, values)
         self.client.update_item(**update["Update"])
 
     def bury(self, death: int, failure: Failure) -> None:
@@ -290,6 +279,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             ":failure": write_failure(failure),
         }
         update = self._conditional(
+            self.hold.record,
             "SET #status = :status, updated_at = :now, death = :death, last_failure = :failure,"
             " first_failure = if_not_exists(first_failure, :failure) REMOVE #until",
             "#token = :token AND #status IN (:running, :retrying)",

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.backends.memory import MemoryCache, MemoryDatabase
+from shared.backends.memory import MemoryCache
+from shared.backends.memory_database import MemoryDatabase
 from shared.backends.redis import RedisStore, connect
 from shared.clock import SystemClock
 from tests.aws import Database

@@ -8,25 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shared.claim import Claim, Ended, Granted, HeldByOther, KeyReused, Spent, StaleCopy, TooEarly
 from shared.errors import ClaimLost, Conflict
-from shared.job_record import (
-    Claim,
-    Commit,
-    Ended,
-    Granted,
-    HeldByOther,
-    KeyReused,
-    Release,
-    Spent,
-    StaleCopy,
-    Status,
-    TooEarly,
-    Verdict,
-    record_id,
-)
+from shared.item import Create, Delete, Replace, Unchanged, Write
+from shared.job_record import Commit, Release, Status, Verdict, record_id
 from shared.outbox import Posting
 from shared.outcome import Failure
-from shared.unit_of_work import Create, Delete, Replace, Unchanged, Write
 from tests.world import START, THINGS
 
 if TYPE_CHECKING:

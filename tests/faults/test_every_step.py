@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions import payments
-from shared.backends.memory import MemoryCache, MemoryDatabase, MemoryQueue
+from shared.backends.memory import MemoryCache, MemoryQueue
+from shared.backends.memory_database import MemoryDatabase
 from shared.cache import Miss
 from shared.dependency import Reply
 from shared.errors import CacheUnavailable, Unavailable
+from shared.item import Stored
 from shared.job_record import Status
 from shared.message import read_message
-from shared.unit_of_work import Stored
 from tests.faults import mortal
 from tests.faults.mortal import Died, Fault, Life
 from tests.world import FakeClock, World

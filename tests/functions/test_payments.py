@@ -10,11 +10,13 @@ import pytest
 
 from functions.payments import ORDERS, CapturePayment, capture_payment
 from local.situations import EVENTS, SITUATIONS, Situation
-from shared.backends.memory import MemoryDatabase, MemoryTransport
+from shared.backends.memory import MemoryTransport
+from shared.backends.memory_database import MemoryDatabase
 from shared.dependency import Reply
 from shared.errors import Ambiguous, DeadLetter, OutcomeUnknown
+from shared.item import Replace, Stored
 from shared.job_record import SYSTEM, record_id
-from shared.unit_of_work import Replace, Stored, UnitOfWork
+from shared.unit_of_work import UnitOfWork
 from tests.world import START, Counter, FakeClock
 
 if TYPE_CHECKING:

@@ -279,7 +279,7 @@ def test_i28_a_conflict_writes_nothing_and_is_retried() -> None:
         return None
 
     def read_other() -> Any:
-        from shared.unit_of_work import Stored  # noqa: PLC0415
+        from shared.item import Stored  # noqa: PLC0415
 
         return Stored({"id": "a", "text": "theirs"}, 1)
 

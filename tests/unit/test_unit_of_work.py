@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from shared.backends.memory import MemoryCache, MemoryDatabase, MemoryTransport
+from shared.backends.memory import MemoryCache, MemoryTransport
+from shared.backends.memory_database import MemoryDatabase
 from shared.dependency import Dependency, Reply
 from shared.errors import DeclarationError, LeaseLost, Refused
+from shared.item import Create, Delete, Replace, Stored, Unchanged, Write
 from shared.job_record import Status, Verdict
 from shared.lease import Lease
 from shared.message import Message
 from shared.table import Table
-from shared.unit_of_work import Create, Delete, Replace, Stored, Unchanged, UnitOfWork, Write
+from shared.unit_of_work import UnitOfWork
 from tests.world import START, THINGS, Counter, FakeClock
 
 SHOP = Dependency("shop", timeout=timedelta(seconds=5))

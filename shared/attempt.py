@@ -1,0 +1,167 @@
+"""One run of a handler: from the grant of its claim to the commit, or to giving the claim back.
+
+Whatever a handler raises is classified here, once. Nothing is written unless everything is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from shared.errors import ClaimLost, LeaseLost, OutcomeUnknown, Postpone, Refused, Unavailable
+from shared.job_record import Commit, Release, Status, operation_id
+from shared.limits import check_value
+from shared.message import json_text
+from shared.outbox import posting_of
+from shared.outcome import Because, DeadLettered, Failed, Outcome, Postponed, Retried, Unknown, failure_of, is_spent
+from shared.retry import classify
+from shared.worker import LONGEST_POSTPONEMENT, SHORTEST_POSTPONEMENT
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from shared.claim import Granted
+    from shared.clock import Clock, Tokens
+    from shared.delivery import Delivery
+    from shared.job import Job, Payload
+    from shared.job_record import JobRecords
+    from shared.message import Message
+    from shared.telemetry import Telemetry
+    from shared.unit_of_work import UnitOfWork
+
+RESULT_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A delivery that could be read: what it asks for, and until when the invocation lasts."""
+
+    delivery: Delivery
+    message: Message
+    job: Job[Any, Any]
+    payload: Payload
+    record: str
+    death: int
+    until: datetime
+
+    @property
+    def names(self) -> dict[str, str]:
+        """By which names people and tools find the job."""
+        names = {
+            "job_type": self.job.name,
+            "idempotency_key": self.message.idempotency_key,
+            "operation_id": operation_id(self.record),
+        }
+        return names if self.message.job_id is None else {**names, "job_id": self.message.job_id}
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """Makes attempts of one worker's jobs."""
+
+    worker: str
+    pace: float
+    records: JobRecords
+    clock: Clock
+    random: Random
+    tokens: Tokens
+    telemetry: Telemetry
+
+    def make(self, run: Run, granted: Granted, work: UnitOfWork) -> Outcome | tuple[str, ...]:
+        """Run the handler and commit; give the tags to invalidate, or how it ended otherwise."""
+        try:
+            commit = commit_of(run.job(run.payload, work), work)
+            self.records.commit(granted.hold, commit, self.clock.now())
+        except OutcomeUnknown as error:
+            return self._stopped(run, granted, error)
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises is classified here, once
+            return self._failed(run, granted, error)
+        return commit.tags
+
+    def postponed(self, delivery: Delivery, because: Because) -> Postponed:
+        """Wait; the wait grows with the receives to a minute, and lies between half of that and all of it."""
+        ceiling = min(LONGEST_POSTPONEMENT, SHORTEST_POSTPONEMENT * 2 ** min(delivery.receive_count - 1, 10))
+        share = self.pace * (0.5 + self.random.random() / 2)
+        return Postponed(timedelta(seconds=ceiling.total_seconds() * share), because)
+
+    def _failed(self, run: Run, granted: Granted, error: Exception) -> Outcome:
+        """Spend the attempt or give it back; the claim is released unless the message is to be dead-lettered."""
+        now = self.clock.now()
+        match error:
+            case ClaimLost():
+                return self.postponed(run.delivery, Because.CLAIM_LOST)
+            case Postpone(after=after):
+                self._release(granted, Release(now + after, gives_attempt_back=True))
+                return Postponed(after, Because.ASKED)
+            case LeaseLost():
+                self.telemetry.count("lease_lost", run.job.name)
+                self._release(granted, Release(now, gives_attempt_back=True))
+                return self.postponed(run.delivery, Because.LEASE_LOST)
+        verdict = classify(error)
+        failure = failure_of(error, now)
+        if is_spent(verdict.kind, granted.attempt, run.job.retry.attempts_for(verdict.kind)):
+            return DeadLettered(
+                failure,
+                run.death + 1,
+                attempts=granted.attempt,
+                first_failure=granted.first_failure or failure,
+                hold=granted.hold,
+                names=run.names,
+            )
+        after = verdict.after or run.job.retry.wait(granted.attempt, self.random)
+        self._release(granted, Release(now + after, failure))
+        return Retried(after, failure, granted.attempt)
+
+    def _stopped(self, run: Run, granted: Granted, error: OutcomeUnknown) -> Outcome:
+        """Stop the job and send its reconciling job, in one transaction; nothing that was staged is written."""
+        now = self.clock.now()
+        try:
+            posting = posting_of(error.reconcile, self.tokens(), self.worker)
+            commit = Commit(Status.UNKNOWN, postings=(posting,), failure=failure_of(error, now))
+            self.records.commit(granted.hold, commit, now)
+        except Exception as failed:  # noqa: BLE001 - as for every attempt
+            return self._failed(run, granted, failed)
+        return Unknown()
+
+    def _release(self, granted: Granted, release: Release) -> None:
+        try:
+            self.records.release(granted.hold, release, self.clock.now())
+        except (ClaimLost, Unavailable) as error:
+            # Another holds it, or the claim ends at its deadline: either way the next delivery finds out.
+            self.telemetry.warn("claim_not_released", error=type(error).__name__)
+
+
+def commit_of(result: object, work: UnitOfWork) -> Commit:
+    """What a handler's result commits.
+
+    Raises:
+        Refused: the result cannot be kept as JSON, or is too large.
+    """
+    status = Status.FAILED if isinstance(result, Failed) else Status.COMPLETED
+    match result:
+        case None:
+            text = None
+        case Failed(code=code, detail=detail):
+            text = json_text({"code": code, "detail": detail})
+        case BaseModel():
+            text = _json_of(result.model_dump(mode="json"))
+        case _:
+            text = _json_of(result)
+    if text is not None and len(text.encode()) > RESULT_BYTES:
+        message = f"The result has {len(text.encode())} bytes, {RESULT_BYTES} are kept: return a reference."
+        raise Refused(message)
+    return Commit(status, text, work.tags, work.writes, work.postings, work.verdicts)
+
+
+def _json_of(result: object) -> str:
+    check_value(result, "the result")
+    try:
+        return json_text(result)
+    except (TypeError, ValueError) as error:
+        message = (
+            f"The result cannot be kept as JSON ({type(error).__name__}): return str, int, bool, None, list or dict."
+        )
+        raise Refused(message) from error

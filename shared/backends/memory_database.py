@@ -1,0 +1,210 @@
+"""The twin of DynamoDB, in memory: job records, items and the outbox, with transactions over all three.
+
+It passes the same conformance suite as the real one.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, assert_never
+
+from shared.claim import Answer, Granted, Step, decide
+from shared.errors import ClaimLost, Conflict
+from shared.item import Create, Delete, Replace, Stored, Unchanged
+from shared.job_record import ENDED, RETENTION, Hold, JobView, Status, operation_id
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from shared.claim import Claim
+    from shared.clock import Clock
+    from shared.item import Key, Write
+    from shared.job_record import Commit, Release, Verdict
+    from shared.outbox import Posting
+    from shared.outcome import Failure
+    from shared.table import Table
+
+
+@dataclass(slots=True)
+class MemoryDatabase:
+    """Job records, business items and the outbox, with transactions over all three."""
+
+    clock: Clock
+    records: dict[str, JobView] = field(default_factory=dict)
+    items: dict[tuple[str, Key], Stored] = field(default_factory=dict)
+    outbox: dict[str, Posting] = field(default_factory=dict)
+    sent: dict[str, datetime] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def claim(self, claim: Claim, now: datetime) -> Answer:
+        """Hold the job for one more attempt, or say why not."""
+        with self._lock:
+            seen = self.records.get(claim.record)
+            step = decide(seen, claim, now)
+            if not isinstance(step, Step):
+                return step
+            names = {
+                "owner": claim.owner,
+                "job_type": claim.job_type,
+                "idempotency_key": claim.idempotency_key,
+                "operation_id": operation_id(claim.record),
+            }
+            fresh = JobView(
+                claim.record, Status.RUNNING, 0, claim.fingerprint, claim.death, payload=claim.payload, names=names
+            )
+            view = seen if step is Step.INCREMENT and seen is not None else fresh
+            granted = replace(
+                view,
+                status=Status.RUNNING,
+                attempts=view.attempts + 1,
+                token=claim.token,
+                claim_until=claim.until,
+                not_before=None,
+            )
+            self.records[claim.record] = granted
+            return Granted(Hold(claim.record, claim.token), granted.attempts, granted.first_failure)
+
+    def commit(self, hold: Hold, commit: Commit, now: datetime) -> None:
+        """Write everything, or nothing."""
+        with self._lock:
+            view = self.records.get(hold.record)
+            if view is not None and view.token == hold.token and view.status is commit.status:
+                return
+            view = self._held(hold)
+            for write in commit.writes:
+                self._demand(write)
+            for verdict in commit.verdicts:
+                self._demand_unknown(verdict)
+            for write in commit.writes:
+                self._apply(write)
+            for verdict in commit.verdicts:
+                self._settle(verdict, now)
+            for posting in commit.postings:
+                self.outbox[posting.id] = posting
+            final = commit.status is not Status.UNKNOWN
+            self.records[hold.record] = replace(
+                view,
+                status=commit.status,
+                result=commit.result,
+                tags=commit.tags,
+                claim_until=None,
+                payload=None if final else view.payload,
+                expires=now + RETENTION if final else None,
+                first_failure=view.first_failure or commit.failure,
+                last_failure=commit.failure or view.last_failure,
+            )
+
+    def release(self, hold: Hold, release: Release, now: datetime) -> None:
+        """Give the job back."""
+        del now
+        with self._lock:
+            view = self.records.get(hold.record)
+            if view is not None and view.token == hold.token and view.status is Status.RETRYING:
+                return
+            view = self._held(hold)
+            self.records[hold.record] = replace(
+                view,
+                status=Status.RETRYING,
+                attempts=view.attempts - release.gives_attempt_back,
+                claim_until=None,
+                not_before=release.not_before,
+                first_failure=view.first_failure or release.failure,
+                last_failure=release.failure or view.last_failure,
+            )
+
+    def bury(self, hold: Hold, death: int, failure: Failure, now: datetime) -> None:
+        """Mark the job dead-lettered."""
+        del now
+        with self._lock:
+            view = self.records.get(hold.record)
+            if view is None or view.token != hold.token:
+                raise ClaimLost(_LOST)
+            if view.status is Status.DEAD_LETTERED:
+                return
+            if view.status not in {Status.RUNNING, Status.RETRYING}:
+                raise ClaimLost(_LOST)
+            self.records[hold.record] = replace(
+                view,
+                status=Status.DEAD_LETTERED,
+                death=death,
+                claim_until=None,
+                first_failure=view.first_failure or failure,
+                last_failure=failure,
+            )
+
+    def view(self, record: str) -> JobView | None:
+        """Read a record."""
+        with self._lock:
+            view = self.records.get(record)
+            if view is None or (view.expires is not None and view.expires <= self.clock.now()):
+                return None
+            return view
+
+    def read(self, table: Table, key: Key) -> Stored | None:
+        """Read an item or its tombstone."""
+        with self._lock:
+            return self.items.get((table.name, key))
+
+    def mark_sent(self, posting: str, now: datetime) -> None:
+        """Note that a posting was sent."""
+        with self._lock:
+            self.sent.setdefault(posting, now)
+
+    def _held(self, hold: Hold) -> JobView:
+        view = self.records.get(hold.record)
+        if view is None or view.token != hold.token or view.status is not Status.RUNNING:
+            raise ClaimLost(_LOST)
+        return view
+
+    def _demand(self, write: Write) -> None:
+        stored = self.items.get((write.table.name, write.key))
+        match write:
+            case Create():
+                fits = stored is None or stored.deleted
+            case Replace() | Delete():
+                fits = stored is not None and stored.version == write.seen
+            case Unchanged():
+                fits = (None if stored is None else stored.version) == write.seen
+            case _:
+                assert_never(write)
+        if not fits:
+            message = f"{write.table.name} {'/'.join(write.key)} has changed since it was read."
+            raise Conflict(message)
+
+    def _demand_unknown(self, verdict: Verdict) -> None:
+        view = self.records.get(verdict.record)
+        if view is None or view.status is not Status.UNKNOWN:
+            message = "The job to settle is not unknown."
+            raise Conflict(message)
+
+    def _apply(self, write: Write) -> None:
+        place = (write.table.name, write.key)
+        stored = self.items.get(place)
+        match write:
+            case Create(attributes=attributes):
+                self.items[place] = Stored(dict(attributes), 1 if stored is None else stored.version + 1)
+            case Replace(attributes=attributes, seen=seen):
+                self.items[place] = Stored(dict(attributes), seen + 1)
+            case Delete(seen=seen):
+                names = (write.table.key,) if write.table.sort_key is None else (write.table.key, write.table.sort_key)
+                self.items[place] = Stored(dict(zip(names, write.key, strict=True)), seen + 1, deleted=True)
+            case Unchanged():
+                pass
+            case _:
+                assert_never(write)
+
+    def _settle(self, verdict: Verdict, now: datetime) -> None:
+        view = self.records[verdict.record]
+        final = verdict.status in ENDED
+        self.records[verdict.record] = replace(
+            view,
+            status=verdict.status,
+            result=verdict.result,
+            death=view.death if final else 0,
+            payload=None if final else view.payload,
+            expires=now + RETENTION if final else None,
+        )
+
+
+_LOST = "Another attempt holds the job, or it has ended."

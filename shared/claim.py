@@ -1,0 +1,142 @@
+"""Claiming a job for one more attempt: what is asked, what is answered, and the table of states that decides.
+
+The stores put this table into one conditional write; what they cannot grant they answer by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from shared.job_record import ENDED, Hold, Status
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from shared.job_record import JobView
+    from shared.outcome import Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A request to hold a job for one more attempt.
+
+    Attributes:
+        record: the record's key.
+        token: this attempt's own name; every later write of the attempt names it.
+        until: claim deadline; after it another may take over.
+        max_attempts: of the job type; no attempt beyond is granted.
+        death: the delivery's count of deaths; it must equal the record's.
+    """
+
+    record: str
+    owner: str
+    job_type: str
+    idempotency_key: str
+    fingerprint: str
+    payload: str
+    version: int
+    token: str
+    until: datetime
+    max_attempts: int
+    death: int
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """The job is held; this is its attempt number `attempt`, counted at the claim."""
+
+    hold: Hold
+    attempt: int
+    first_failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The job has ended: whatever came is a duplicate."""
+
+    status: Status
+    tags: tuple[str, ...] = ()
+    result: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldByOther:
+    """Another attempt holds the job until then."""
+
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TooEarly:
+    """The job must not run before then."""
+
+    not_before: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """All attempts are used up and the last one is over."""
+
+    hold: Hold
+    attempts: int
+    first_failure: Failure | None = None
+    last_failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyReused:
+    """The key names a job with another payload."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaleCopy:
+    """A copy from before the job was last dead-lettered or replayed: a duplicate."""
+
+    status: Status
+
+
+Answer = Granted | Ended | HeldByOther | TooEarly | Spent | KeyReused | StaleCopy
+
+
+class Step(StrEnum):
+    """The conditional write that a claim needs."""
+
+    FRESH = "fresh"  # no record yet
+    INCREMENT = "increment"  # one more attempt, also after another's deadline
+    RESET = "reset"  # attempts begin anew: the record has expired, or its dead letter was replayed
+
+
+def decide(seen: JobView | None, claim: Claim, now: datetime) -> Answer | Step:  # noqa: C901 - the table of states
+    """What a claim means for the record seen: an answer, or the write that would grant it.
+
+    A record whose expiry is exactly now has expired; a claim whose deadline is exactly now still holds.
+    """
+    if seen is None:
+        return Step.FRESH
+    if seen.expires is not None and seen.expires <= now:
+        return Step.RESET
+    if seen.status is Status.RUNNING and seen.token == claim.token:
+        return Granted(Hold(claim.record, claim.token), seen.attempts, seen.first_failure)
+    if differs(seen.fingerprint, claim.fingerprint):
+        return KeyReused()
+    if seen.status in ENDED:
+        return Ended(seen.status, seen.tags, seen.result)
+    if claim.death < seen.death:
+        return StaleCopy(seen.status)
+    if seen.status is Status.RUNNING and seen.claim_until is not None and seen.claim_until >= now:
+        return HeldByOther(seen.claim_until)
+    if seen.status is Status.DEAD_LETTERED or claim.death > seen.death:
+        return Step.RESET
+    if seen.not_before is not None and seen.not_before > now:
+        return TooEarly(seen.not_before)
+    if seen.attempts >= claim.max_attempts:
+        hold = Hold(claim.record, seen.token or "")
+        return Spent(hold, seen.attempts, seen.first_failure, seen.last_failure)
+    return Step.INCREMENT
+
+
+def differs(stored: str, claimed: str) -> bool:
+    """Whether two fingerprints name different payloads; those of different schema versions cannot be compared."""
+    return stored.partition(":")[0] == claimed.partition(":")[0] and stored != claimed
