@@ -267,7 +267,7 @@ class UnitOfWork:
     def _own(self, item: Item) -> _Slot:
         self._demand(item.table, Right.READ_WRITE)
         slot = self._slots.get((item.table.name, item.key))
-        if slot is None or slot.item is None:
+        if slot is None:
             message = f"{item.table.name} {'/'.join(item.key)} was not read or created by this unit of work: read it."
             raise Refused(message)
         if slot.item is not item:

@@ -157,6 +157,21 @@ def test_a_dead_letter_is_reopened_only_by_the_copy_of_its_death(stores: Stores)
     assert stores.records.claim(again(first), START) == StaleCopy(Status.RUNNING)
 
 
+def test_a_stale_copy_is_not_granted_the_attempts_of_a_replayed_job(stores: Stores) -> None:
+    first = claim()
+    stores.records.bury(granted(stores, first).hold, 1, FAILURE, START)
+    reopened = granted(stores, again(first, death=1))
+    stores.records.release(reopened.hold, Release(START, FAILURE), START)
+    assert stores.records.claim(again(first), START) == StaleCopy(Status.RETRYING)
+    assert granted(stores, again(first, death=1)).attempt == 2
+
+
+def test_a_key_with_another_payload_gets_no_attempt_of_a_waiting_job(stores: Stores) -> None:
+    first = claim()
+    stores.records.release(granted(stores, first).hold, Release(START, FAILURE), START)
+    assert stores.records.claim(again(first, fingerprint="1:bbbb"), START) == KeyReused()
+
+
 def test_a_key_with_another_payload_is_told_apart_within_one_schema_version(stores: Stores) -> None:
     first = claim()
     granted(stores, first)

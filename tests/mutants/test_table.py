@@ -1,0 +1,29 @@
+"""The short form of `make mutants`: the table fits the code, and a few mutants die."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.mutants.run import ROOT, mutated, survives
+from tests.mutants.table import MUTANTS, Mutant
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.guard)
+def test_each_guard_stands_once_where_the_table_says_and_its_mutant_is_python(mutant: Mutant) -> None:
+    compile(mutated(mutant), mutant.file, "exec")
+    assert all((ROOT / name).exists() for name in mutant.tests.split())
+
+
+@pytest.mark.parametrize(
+    "guard", ["tags are dropped after the commit", "a refill needs its token", "a blank key is refused"]
+)
+def test_a_mutant_is_killed_by_its_tests(guard: str) -> None:
+    (mutant,) = [mutant for mutant in MUTANTS if mutant.guard == guard]
+    assert not survives(mutant)
+
+
+def test_the_product_as_it_is_survives() -> None:
+    whole = Mutant(
+        "nothing", "shared/retry.py", "class Kind(StrEnum):", "class Kind(StrEnum):", "tests/unit/test_retry.py"
+    )
+    assert survives(whole)
