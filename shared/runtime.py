@@ -13,8 +13,7 @@ from shared.backends.dynamodb_records import DynamoDBJobRecords
 from shared.backends.http import HttpTransport
 from shared.backends.job_record_layer import JobRecordLayer
 from shared.backends.powertools import PowertoolsTelemetry
-from shared.backends.redis import RedisStore
-from shared.backends.redis import connect as connect_redis
+from shared.backends.redis import Connection, RedisStore
 from shared.backends.sqs import SqsQueue
 from shared.clock import SystemClock, random_token
 from shared.execution import Execution
@@ -74,12 +73,12 @@ def connect(worker: Worker, settings: Settings) -> Runtime:
     dynamodb = client("dynamodb", pool=paced.threads)
     items = DynamoDBItems(dynamodb, settings.tables)
     layer = JobRecordLayer(dynamodb, settings.jobs_table, items, settings.outbox_table)
-    redis = connect_redis(
+    redis = Connection(
         settings.cache_host,
         int(settings.cache_port),
         tls=settings.cache_tls,
         cluster=settings.cache_cluster,
-        connections=paced.threads + 2,
+        most=paced.threads + 2,
     )
     queue = SqsQueue(
         client("sqs", pool=paced.threads), settings.queues[paced.name], settings.dead_letter_queues[paced.name]

@@ -6,14 +6,15 @@ Scripts are sent as text (EVAL): the server caches them by content, and none can
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 from redis import Redis, RedisCluster
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import RedisClusterException, RedisError
 from redis.retry import Retry
 
 from shared.cache import Hit, Miss
@@ -73,21 +74,46 @@ return 1
 """
 
 
-def connect(host: str, port: int, *, tls: bool, cluster: bool, connections: int = 10) -> Redis | RedisCluster:
-    """A client with timeouts, safe to share between threads; connects when first used."""
-    retry = Retry(NoBackoff(), TRIES)
-    options: dict[str, Any] = {
-        "host": host,
-        "port": port,
-        "ssl": tls,
-        "socket_connect_timeout": CONNECT.total_seconds(),
-        "socket_timeout": SOCKET.total_seconds(),
-        "health_check_interval": int(IDLE_CHECK.total_seconds()),
-        "retry": retry,
-        "decode_responses": True,
-        "max_connections": connections,
-    }
-    return RedisCluster(**options) if cluster else Redis(**options)
+@dataclass(slots=True)
+class Connection:
+    """A client that is made when it is first used: a cluster client asks the server at once, which may be gone.
+
+    Attributes:
+        host: name or address.
+        port: its port.
+        tls: whether to speak TLS.
+        cluster: whether it speaks the cluster protocol.
+        most: connections kept, as many as threads use it.
+    """
+
+    host: str
+    port: int
+    tls: bool
+    cluster: bool
+    most: int = 10
+    _client: Redis | RedisCluster | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def client(self) -> Redis | RedisCluster:
+        """The client, safe to share between threads."""
+        with self._lock:
+            if self._client is None:
+                self._client = self._connect()
+            return self._client
+
+    def _connect(self) -> Redis | RedisCluster:
+        options: dict[str, Any] = {
+            "host": self.host,
+            "port": self.port,
+            "ssl": self.tls,
+            "socket_connect_timeout": CONNECT.total_seconds(),
+            "socket_timeout": SOCKET.total_seconds(),
+            "health_check_interval": int(IDLE_CHECK.total_seconds()),
+            "retry": Retry(NoBackoff(), TRIES),
+            "decode_responses": True,
+            "max_connections": self.most,
+        }
+        return RedisCluster(**options) if self.cluster else Redis(**options)
 
 
 def lease_key(key: str) -> str:
@@ -104,7 +130,7 @@ def tag_key(tag: str) -> str:
 class RedisStore:
     """Leases and cache entries."""
 
-    client: Redis | RedisCluster
+    connection: Connection
 
     def acquire(self, key: str, token: str, ttl: timedelta) -> bool:
         """Take the key if it is free or already this token's."""
@@ -117,11 +143,12 @@ class RedisStore:
     def finish(self, tags: Sequence[str], leases: Sequence[tuple[str, str]]) -> None:
         """Invalidate tags and give back leases in one pipelined exchange."""
         with _translated():
-            pipeline = self.client.pipeline(transaction=False)
+            pipeline = self.connection.client().pipeline(transaction=False)
             for tag in tags:
                 pipeline.delete(tag_key(tag))
             for key, token in leases:
-                pipeline.eval(RELEASE, 1, lease_key(key), token)
+                # By its name: the method of a cluster pipeline refuses scripts, although it routes them by their key.
+                pipeline.execute_command("EVAL", RELEASE, 1, lease_key(key), token)
             pipeline.execute()
 
     def fetch(self, tag: str, name: str, refill: str, ttl: timedelta) -> Hit | Miss:
@@ -135,14 +162,14 @@ class RedisStore:
 
     def _eval(self, script: str, key: str, *arguments: str) -> object:
         with _translated():
-            return cast("object", self.client.eval(script, 1, key, *arguments))
+            return cast("object", self.connection.client().eval(script, 1, key, *arguments))
 
 
 @contextlib.contextmanager
 def _translated() -> Iterator[None]:
     try:
         yield
-    except (RedisError, OSError) as error:
+    except (RedisError, RedisClusterException, OSError) as error:
         message = f"Redis did not do it ({type(error).__name__})."
         raise CacheUnavailable(message) from error
 

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from local.processes import Children
+from local.valkey import Valkey
 from shared.backends.memory import MemoryCache
 from shared.backends.memory_database import MemoryDatabase
-from shared.backends.redis import RedisStore, connect
+from shared.backends.redis import Connection, RedisStore
 from shared.clock import SystemClock
 from tests.aws import Database
 from tests.world import THINGS, FakeClock
 
 if TYPE_CHECKING:
-    from local.valkey import Valkey
+    from collections.abc import Iterator
 
 
 @dataclass
@@ -42,9 +44,18 @@ def stores(request: pytest.FixtureRequest) -> Stores:
     return Stores(moto.records(clock), moto.items, clock)
 
 
-@pytest.fixture(params=["memory", "valkey"])
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
+    """A real Valkey that speaks the cluster protocol and owns all slots, as a serverless cache does."""
+    with Children() as children:
+        server = Valkey(children, tmp_path_factory.mktemp("cluster"), cluster=True)
+        server.start()
+        yield server
+
+
+@pytest.fixture(params=["memory", "valkey", "cluster"])
 def cache(request: pytest.FixtureRequest) -> Any:
     if request.param == "memory":
         return MemoryCache(SystemClock())
-    valkey: Valkey = request.getfixturevalue("valkey")
-    return RedisStore(connect(valkey.host, valkey.port, tls=False, cluster=False))
+    server: Valkey = request.getfixturevalue(request.param)
+    return RedisStore(Connection(server.host, server.port, tls=False, cluster=request.param == "cluster"))

@@ -5,9 +5,18 @@ from __future__ import annotations
 import itertools
 import time
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from local.processes import Children
+from local.valkey import Valkey
+from shared.backends.redis import Connection, RedisStore
 from shared.cache import Hit, Miss
+from shared.errors import CacheUnavailable
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 fresh = itertools.count()
 TTL = timedelta(seconds=20)
@@ -96,3 +105,31 @@ def test_a_refill_token_is_good_for_one_entry_once(cache: Any) -> None:
 
 def test_finishing_nothing_twice_is_harmless(cache: Any) -> None:
     cache.finish([key()], [(key(), "nobody")])
+
+
+def test_one_exchange_may_span_many_slots(cache: Any) -> None:
+    names = [key() for _ in range(20)]
+    for name in names:
+        cache.fetch(name, "n", f"r{name}", TTL)
+        assert cache.store(name, "n", f"r{name}", "v", TTL)
+        assert cache.acquire(name, "a", TTL)
+    cache.finish(names, [(name, "a") for name in names])
+    assert all(isinstance(cache.fetch(name, "n", "r", TTL), Miss) for name in names)
+    assert all(cache.acquire(name, "b", TTL) for name in names)
+
+
+@pytest.mark.parametrize("cluster", [False, True])
+def test_a_server_that_is_not_there_is_unavailable_and_found_again_when_it_is(cluster: bool, tmp_path: Path) -> None:
+    with Children() as children:
+        server = Valkey(children, tmp_path)
+        store = RedisStore(Connection(server.host, server.port, tls=False, cluster=cluster))
+        for call in (
+            lambda: store.acquire("k", "t", TTL),
+            lambda: store.finish(["t"], []),
+            lambda: store.fetch("t", "n", "r", TTL),
+        ):
+            with pytest.raises(CacheUnavailable):
+                call()
+        if not cluster:
+            server.start()
+            assert store.acquire("k", "t", TTL)

@@ -20,7 +20,7 @@ from redis import Redis
 from functions import payments
 from local.processes import Children
 from local.valkey import Valkey
-from shared.backends.redis import RedisStore, connect, lease_key
+from shared.backends.redis import Connection, RedisStore, lease_key
 from shared.consumer import Consumer
 from shared.errors import CacheUnavailable
 from shared.runtime import connect as connect_runtime
@@ -147,17 +147,17 @@ def cutter(valkey: Valkey) -> Iterator[Cutter]:
 
 
 def test_lck_05_an_acquire_whose_reply_was_cut_finds_its_own_token(valkey: Valkey, cutter: Cutter) -> None:
-    store = RedisStore(connect("127.0.0.1", cutter.port, tls=False, cluster=False))
+    store = RedisStore(Connection("127.0.0.1", cutter.port, tls=False, cluster=False))
     store.acquire("warm", "t", TTL)
     cutter.armed = True
     assert store.acquire("order/cut", "mine", TTL)
     assert cutter.cuts == 1  # the witness
-    other = RedisStore(connect("127.0.0.1", valkey.port, tls=False, cluster=False))
+    other = RedisStore(Connection("127.0.0.1", valkey.port, tls=False, cluster=False))
     assert not other.acquire("order/cut", "other", TTL)
 
 
 def test_lck_03_a_lease_never_stands_without_an_expiry(valkey: Valkey, cutter: Cutter) -> None:
-    store = RedisStore(connect("127.0.0.1", cutter.port, tls=False, cluster=False))
+    store = RedisStore(Connection("127.0.0.1", cutter.port, tls=False, cluster=False))
     store.acquire("warm", "t", TTL)
     cutter.armed = True
     store.acquire("order/expires", "mine", TTL)
@@ -167,7 +167,7 @@ def test_lck_03_a_lease_never_stands_without_an_expiry(valkey: Valkey, cutter: C
 
 
 def test_lck_11_a_connection_cut_while_idle_is_replaced(valkey: Valkey) -> None:
-    store = RedisStore(connect("127.0.0.1", valkey.port, tls=False, cluster=False))
+    store = RedisStore(Connection("127.0.0.1", valkey.port, tls=False, cluster=False))
     store.acquire("order/idle", "t", TTL)
     with Redis(port=valkey.port) as redis:
         redis.client_kill_filter(_type="normal", skipme=True)
@@ -178,7 +178,7 @@ def test_lck_11_a_connection_cut_while_idle_is_replaced(valkey: Valkey) -> None:
 
 def test_lck_11_a_server_that_never_answers_costs_a_bounded_time() -> None:
     hole = socket.create_server(("127.0.0.1", 0))
-    store = RedisStore(connect("127.0.0.1", hole.getsockname()[1], tls=False, cluster=False))
+    store = RedisStore(Connection("127.0.0.1", hole.getsockname()[1], tls=False, cluster=False))
     begun = time.monotonic()
     with pytest.raises(CacheUnavailable):
         store.acquire("order/hole", "t", TTL)

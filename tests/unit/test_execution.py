@@ -382,6 +382,28 @@ def test_lck_02_work_that_lost_its_lease_stops_before_its_next_step_and_keeps_it
     assert world.telemetry.counts["lease_lost", "note"] == 1
 
 
+def test_lck_02_a_paused_holder_whose_lease_went_to_another_job_writes_nothing_over_it() -> None:
+    world = World.of(lease=timedelta(seconds=5))
+    turns: list[str] = []
+    plain = world.worker
+
+    def handler(payload: Note, work: UnitOfWork) -> object:
+        assert work.read(THINGS, "a") is None
+        work.create(THINGS, id="a", text=payload.text, times=1)
+        turns.append("paused")
+        world.clock.pass_(timedelta(seconds=6))  # longer than the lease
+        world.worker = plain
+        assert world.run(body(idempotency_key="k2", payload={"thing": "a", "text": "B"}))[0] == Completed(1)
+        return None
+
+    world.worker = World.of(handler, lease=timedelta(seconds=5)).worker
+    outcome, acknowledged = world.run(body(payload={"thing": "a", "text": "A"}))
+    assert turns == ["paused"]
+    assert isinstance(outcome, Retried)
+    assert not acknowledged
+    assert world.thing("a") == {"id": "a", "text": "B", "times": 1}
+
+
 def test_without_dynamodb_a_delivery_is_postponed() -> None:
     world = World.of()
 
