@@ -130,7 +130,7 @@ class Run:
             time.sleep(LOOK_EVERY)
 
 
-def run(display: Display, logs: Path | None = None) -> Report:
+def run(display: Display, logs: Path | None = None, picture: Path | None = None) -> Report:
     """Start the stack, run all situations, and give the report; everything is stopped again.
 
     Raises:
@@ -143,6 +143,8 @@ def run(display: Display, logs: Path | None = None) -> Report:
             play.play()
         end = report(play.results(), play.observation, time.monotonic() - started)
         display.finish(end, play.observation)
+        if picture is not None:
+            picture.write_text(display.picture(end, play.observation), encoding="utf-8")
         return end
 
 
@@ -153,10 +155,11 @@ def main() -> int:
     )
     parser.add_argument("--json", action="store_true", help="one JSON object as the last line of stdout")
     parser.add_argument("--logs", type=Path, help="folder in which the logs of all parts stay")
+    parser.add_argument("--picture", type=Path, help="file for the summary as an SVG picture")
     options = parser.parse_args()
     display = Display(to_stderr=options.json)
     try:
-        end = run(display, options.logs)
+        end = run(display, options.logs, options.picture)
     except ProcessError as error:
         display.say(str(error))
         return 1

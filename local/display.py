@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import re
 import time
 from typing import TYPE_CHECKING, Self
 
@@ -64,19 +66,30 @@ class Display:
 
     def finish(self, report: Report, observation: Observation) -> None:
         """The summary, with what is not as it must be."""
-        self.console.print(
+        self._summarise(self.console, report, observation)
+
+    def picture(self, report: Report, observation: Observation) -> str:
+        """The summary as SVG, without a font from elsewhere."""
+        canvas = Console(
+            record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor", highlight=False
+        )
+        self._summarise(canvas, report, observation)
+        return re.sub(r"@font-face\s*\{[^}]*\}", "", canvas.export_svg(title="make demo"))
+
+    def _summarise(self, console: Console, report: Report, observation: Observation) -> None:
+        console.print(
             self._table(report.results, observation, "at rest" if observation.is_at_rest else "gave up", is_over=True)
         )
         for result in report.results:
             for name in result.expected:
                 if result.expected[name] != result.seen[name]:
                     told = f"{result.name}: {name} is {result.seen[name]!r}, must be {result.expected[name]!r}"
-                    self.console.print(f"[red]{_plain(told)}[/red]", soft_wrap=True)
+                    console.print(f"[red]{_plain(told)}[/red]", soft_wrap=True)
         if report.strangers:
-            self.console.print(f"[red]{report.strangers} dead letters that nobody sent[/red]")
+            console.print(f"[red]{report.strangers} dead letters that nobody sent[/red]")
         totals = report.totals
         color, word = ("green", "Every expectation holds") if report.is_ok else ("red", "NOT as expected")
-        self.console.print(
+        console.print(
             f"[{color}]{word}[/{color}]: {totals.sent} sent, {totals.completed} completed,"
             f" {totals.duplicates} duplicates, {totals.dead_lettered} dead letters, {totals.charged_twice} charged twice,"
             f" {totals.lost} lost, {report.seconds:.0f} s.",

@@ -119,6 +119,11 @@ class JobView:
     last_failure: Failure | None = None
     names: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def ended(self) -> bool:
+        """Whether the job has ended by itself; a dead letter waits for a decision."""
+        return self.status in ENDED
+
 
 class JobRecords(Protocol):
     """The store of job records. Each method is one conditional write; a lost reply is resolved by the attempt token."""

@@ -18,6 +18,7 @@ from shared.backends.sqs import SqsQueue
 from shared.clock import SystemClock, random_token
 from shared.execution import Execution
 from shared.lease import LeaseKeeper
+from shared.producer import Producer
 from shared.settlement import Settlement
 
 if TYPE_CHECKING:
@@ -64,6 +65,12 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
     attempts = Attempts(worker.name, worker.pace, records, clock, random, tokens, telemetry)
     execution = Execution(worker, attempts, items, keeper, transport)
     return Runtime(worker, clock, keeper, execution, Settlement(queue, records, clock, telemetry), telemetry)
+
+
+def producer(queue_url: str) -> Producer:
+    """A producer for a queue, by the caller's own AWS credentials."""
+    queue = SqsQueue(client("sqs"), queue_url)
+    return Producer(queue, SystemClock(), SystemRandom(), random_token, fifo=queue_url.endswith(".fifo"))
 
 
 def connect(worker: Worker, settings: Settings) -> Runtime:

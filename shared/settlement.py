@@ -6,14 +6,12 @@ between repeats a step and loses nothing.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol, assert_never
 
+from shared.dead_letter import dossier
 from shared.errors import ClaimLost, Refused, Unavailable
-from shared.limits import DEAD_LETTER_BYTES
-from shared.message import json_text
 from shared.outcome import Completed, DeadLettered, Duplicate, Outcome, Postponed, Retried, Unknown
 from shared.retry import LONGEST_WAIT
 
@@ -90,24 +88,3 @@ class Settlement:
             self.telemetry.warn("dead_letter_not_sent", message_id=delivery.message_id, error=str(error))
             return False
         return True
-
-
-def dossier(delivery: Delivery, outcome: DeadLettered) -> str:
-    """Why a message died, as the JSON text of its attribute; fits into what producers keep free."""
-    first = outcome.first_failure or outcome.failure
-    facts: dict[str, object] = {
-        "reason": outcome.failure.reason,
-        "error": outcome.failure.error,
-        "signature": outcome.failure.signature,
-        "attempts": outcome.attempts,
-        "first_failure": first.at.isoformat(),
-        "last_failure": outcome.failure.at.isoformat(),
-        "dependency": outcome.failure.dependency,
-        "trace": delivery.trace,
-        "death": outcome.death,
-        **outcome.names,
-    }
-    text = json_text({name: value for name, value in facts.items() if value is not None})
-    if len(text.encode()) > DEAD_LETTER_BYTES - len("tahan.dead-letterString"):
-        text = json.dumps({name: facts[name] for name in ("reason", "signature", "attempts", "death")})
-    return text

@@ -12,10 +12,13 @@ from shared.backends.aws import client
 from shared.backends.sqs import SqsQueue
 from shared.delivery import DEAD_LETTER_ATTRIBUTE, read_event
 from shared.errors import Refused, Unavailable
+from shared.job import JobTypes
 from shared.limits import MESSAGE_BYTES
+from shared.message import read_message, typed_payload
 from shared.producer import Failure, Outgoing
+from shared.runtime import producer
 from tests.aws import create_queue
-from tests.world import body, event, record_of
+from tests.world import Note, body, event, note_job, record_of
 
 if TYPE_CHECKING:
     from shared.delivery import Delivery
@@ -123,3 +126,13 @@ def test_no_answer_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(Unavailable):
         SqsQueue(client("sqs"), "http://127.0.0.1:9/q").send([Outgoing("x")])
+
+
+def test_a_producer_sends_what_the_consumer_reads(queue: SqsQueue) -> None:
+    job = note_job()
+    sent = producer(queue.url).enqueue(job.message(Note(thing="a", text="\u4e2d\ufffe"), key="k"))
+    message = received(queue, queue.url)
+    assert message["MessageId"] == sent
+    read = read_message(message["Body"])
+    assert (read.job_type, read.idempotency_key) == ("note", "k")
+    assert typed_payload(read, JobTypes.of(job))[1] == Note(thing="a", text="\u4e2d\ufffe")

@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from infra.settings import ROOT
 from tests.infra.declared import PAYING
 from tests.infra.walk import plain, target, text
 
@@ -123,3 +124,7 @@ def test_the_dashboard_shows_every_worker_and_the_relay(declared: Walk) -> None:
             "duration",
         }
     assert {"outbox relay: lag", "outbox relay: errors", "outbox relay: given up"} <= titles
+
+
+def test_every_kind_of_alarm_has_its_runbook_and_no_runbook_is_without_an_alarm() -> None:
+    assert {path.stem for path in (ROOT / "docs" / "runbooks").glob("*.md")} == set(KINDS)

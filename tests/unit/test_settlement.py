@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from shared.dead_letter import dossier
 from shared.errors import ClaimLost, Refused, Unavailable
 from shared.job_record import Hold
 from shared.limits import DEAD_LETTER_BYTES
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Failure, Outcome, Postponed, Retried, Unknown
-from shared.settlement import Settlement, dossier
+from shared.settlement import Settlement
 from tests.world import START, World, body
 
 FAILURE = Failure(START, "unknown-order", "DeadLetter: x", "abcdef123456", "shop")

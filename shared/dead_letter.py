@@ -1,0 +1,68 @@
+"""Why a message died: the reason written beside it, and what is read from a dead letter that may have none.
+
+The body and the attributes of the message stay as they were; the reason is one more attribute, JSON, within the bytes
+that producers keep free.
+"""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from shared.delivery import DEAD_LETTER_ATTRIBUTE
+from shared.limits import DEAD_LETTER_BYTES
+from shared.message import json_text
+
+if TYPE_CHECKING:
+    from shared.delivery import Delivery
+    from shared.job_record import JobView
+    from shared.outcome import DeadLettered
+
+ALWAYS = ("reason", "signature", "attempts", "death")  # what is kept when the rest does not fit
+
+
+class Death(StrEnum):
+    """How a message came into its dead-letter queue."""
+
+    FAILED = "failed"  # the consumer sent it, with its reason
+    NEVER_ATTEMPTED = (
+        "never-attempted"  # SQS moved it, and no attempt was ever made: throttled, or killed before the claim
+    )
+    SILENT = "silent"  # SQS moved it after attempts that ended without a word, or while it waited
+    ENDED = "ended"  # SQS moved it, but its job ended well: a duplicate that was received too often
+
+
+def dossier(delivery: Delivery, outcome: DeadLettered) -> str:
+    """The reason, as the JSON text of its attribute."""
+    failure = outcome.failure
+    facts: dict[str, object] = {
+        "reason": failure.reason,
+        "error": failure.error,
+        "signature": failure.signature,
+        "attempts": outcome.attempts,
+        "first_failure": (outcome.first_failure or failure).at.isoformat(),
+        "last_failure": failure.at.isoformat(),
+        "dependency": failure.dependency,
+        "trace": delivery.trace,
+        "death": outcome.death,
+        **outcome.names,
+    }
+    text = json_text({name: value for name, value in facts.items() if value is not None})
+    if len(text.encode()) > DEAD_LETTER_BYTES - len(f"{DEAD_LETTER_ATTRIBUTE}String"):
+        text = json.dumps({name: facts[name] for name in ALWAYS})
+    return text
+
+
+def how_it_died(letter: Delivery, record: JobView | None) -> Death:
+    """Tell a job that failed from one that was never tried.
+
+    Args:
+        letter: as received from the dead-letter queue.
+        record: the job's record; None if there is none.
+    """
+    if letter.text_attribute(DEAD_LETTER_ATTRIBUTE) is not None:
+        return Death.FAILED
+    if record is None or (record.attempts == 0 and not record.ended):
+        return Death.NEVER_ATTEMPTED
+    return Death.ENDED if record.ended else Death.SILENT
