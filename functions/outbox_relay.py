@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from datetime import timedelta
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
@@ -37,32 +36,47 @@ class Relay:
     """Sends postings to the queues of their workers."""
 
     outbox: Outbox
-    queues: Callable[[str], Queue]
+    queues: Callable[[str], Queue | None]
     clock: Clock
     random: Random
     telemetry: Telemetry
 
     def relay(self, postings: Sequence[Posting]) -> None:
-        """Send all and mark them as sent.
+        """Send all and mark them as sent; what can never be sent is parked with its reason.
 
         Raises:
-            Unavailable: some could not be sent; the stream delivers the batch again.
+            Unavailable: some could not be sent now; the stream delivers the batch again.
         """
         left = 0
         for worker in dict.fromkeys(posting.worker for posting in postings):
-            mine = [posting for posting in postings if posting.worker == worker]
-            messages = [Outgoing(posting.body, {}, posting.delay, posting.group) for posting in mine]
-            report = send_all(self.queues(worker), messages, self.clock, self.random)
-            for place in report.sent:
-                self.outbox.mark_sent(mine[place].id, self.clock.now())
-            self.telemetry.count("relayed", NO_JOB_TYPE, len(report.sent))
-            for place, failure in report.failed.items():
-                left += 1
-                self.telemetry.warn("not_relayed", posting=mine[place].id, worker=worker, code=failure.code)
-        self.telemetry.took("relay_size", NO_JOB_TYPE, timedelta(milliseconds=len(postings)))
+            left += self._send(worker, [posting for posting in postings if posting.worker == worker])
         if left:
             message = f"{left} of {len(postings)} messages could not be sent: the stream delivers them again."
             raise Unavailable(message, dependency="sqs")
+
+    def _send(self, worker: str, postings: Sequence[Posting]) -> int:
+        """Send what is for one worker; give how many are still to be sent."""
+        queue = self.queues(worker)
+        if queue is None:
+            for posting in postings:
+                self._park(posting, f"no worker {worker!r} is deployed here")
+            return 0
+        messages = [Outgoing(posting.body, {}, posting.delay, posting.group, posting.id) for posting in postings]
+        report = send_all(queue, messages, self.clock, self.random)
+        for place in report.sent:
+            self.outbox.mark_sent(postings[place].id, self.clock.now())
+        self.telemetry.count("relayed", NO_JOB_TYPE, len(report.sent))
+        for place, refusal in report.failed.items():
+            if refusal.final:
+                self._park(postings[place], refusal.code)
+            else:
+                self.telemetry.warn("not_relayed", posting=postings[place].id, worker=worker, code=refusal.code)
+        return sum(not refusal.final for refusal in report.failed.values())
+
+    def _park(self, posting: Posting, reason: str) -> None:
+        self.outbox.park(posting.id, reason)
+        self.telemetry.count("parked", NO_JOB_TYPE)
+        self.telemetry.warn("parked", posting=posting.id, worker=posting.worker, reason=reason)
 
 
 def read_stream(event: object) -> list[Posting]:
@@ -86,7 +100,7 @@ def connect(settings: Settings) -> Relay:
     sqs = client("sqs")
     queues: Mapping[str, SqsQueue] = {name: SqsQueue(sqs, url) for name, url in settings.queues.items()}
     outbox = DynamoDBOutbox(client("dynamodb"), settings.outbox_table)
-    return Relay(outbox, queues.__getitem__, SystemClock(), SystemRandom(), PowertoolsTelemetry("outbox-relay"))
+    return Relay(outbox, queues.get, SystemClock(), SystemRandom(), PowertoolsTelemetry("outbox-relay"))
 
 
 _relays: list[Relay] = []

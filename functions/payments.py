@@ -11,7 +11,7 @@ from functions.payment_provider import PAYMENT_PROVIDER, Charge, Declined, charg
 from shared.consumer import consume
 from shared.errors import Ambiguous, DeadLetter, OutcomeUnknown
 from shared.job import Payload, job
-from shared.job_record import SYSTEM, Status, Verdict, record_id
+from shared.job_record import SYSTEM, Reconciliation, Status, record_id
 from shared.outcome import Failed
 from shared.retry import Retry
 from shared.table import Table
@@ -66,7 +66,7 @@ def capture_payment(payload: CapturePayment, work: UnitOfWork) -> PaymentCapture
     """Charge a pending order and mark it paid; an order that is paid already is left alone."""
     order = _order(payload.order_id, payload.payment_intent_id, work)
     if order["status"] == "paid":
-        return PaymentCaptured(order_id=payload.order_id, charge_id=order.text("charge_id"))
+        return _paid(order, work)
     try:
         charged = charge(work, order)
     except Ambiguous as error:
@@ -93,18 +93,18 @@ def reconcile_payment(payload: ReconcilePayment, work: UnitOfWork) -> PaymentCap
     order = _order(payload.order_id, payload.payment_intent_id, work)
     capture = record_id(SYSTEM, capture_payment.name, payload.capture_key)
     if order["status"] == "paid":
-        captured = PaymentCaptured(order_id=payload.order_id, charge_id=order.text("charge_id"))
-        work.settle(Verdict(capture, Status.COMPLETED, captured.model_dump_json()))
+        captured = _paid(order, work)
+        work.reconcile(Reconciliation(capture, Status.COMPLETED, captured.model_dump_json()))
         return captured
     found = find_charge(work, payload.payment_intent_id)
     if found is None:
         again = CapturePayment(order_id=payload.order_id, payment_intent_id=payload.payment_intent_id)
         work.enqueue(capture_payment.message(again, key=payload.capture_key))
-        work.settle(Verdict(capture, Status.RETRYING))
+        work.reconcile(Reconciliation(capture, Status.RETRYING))
         return NotCharged(order_id=payload.order_id)
     result = _settled(order, found, work)
     status = Status.COMPLETED if isinstance(result, PaymentCaptured) else Status.FAILED
-    work.settle(Verdict(capture, status, _text(result)))
+    work.reconcile(Reconciliation(capture, status, _text(result)))
     return result
 
 
@@ -127,9 +127,19 @@ def _order(order_id: str, payment_intent_id: str, work: UnitOfWork) -> Item:
     return order
 
 
-def _settled(order: Item, charged: Charge | Declined, work: UnitOfWork) -> PaymentCaptured | Failed:
+def _paid(order: Item, work: UnitOfWork) -> PaymentCaptured:
+    """The result of an order that another job has paid; that job may not have come to its invalidation yet."""
+    _invalidate(order, work)
+    return PaymentCaptured(order_id=order.text("order_id"), charge_id=order.text("charge_id"))
+
+
+def _invalidate(order: Item, work: UnitOfWork) -> None:
     user = order.text("user_id")
     work.invalidate(f"order/{order.text('order_id')}", f"cart/{user}", f"order-summary/{user}")
+
+
+def _settled(order: Item, charged: Charge | Declined, work: UnitOfWork) -> PaymentCaptured | Failed:
+    _invalidate(order, work)
     if isinstance(charged, Declined):
         work.update(order, status="failed", failure=charged.code)
         return Failed(charged.code, "the provider declined the charge")

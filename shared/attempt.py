@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from shared.errors import ClaimLost, LeaseLost, OutcomeUnknown, Postpone, Refused, Unavailable
+from shared.errors import ClaimLost, LeaseLost, NoAnswer, OutcomeUnknown, Postpone, Refused, Unavailable
 from shared.job_record import Commit, Release, Status, operation_id
 from shared.limits import check_value
 from shared.message import json_text
 from shared.outbox import posting_of
 from shared.outcome import Because, DeadLettered, Failed, Outcome, Postponed, Retried, Unknown, failure_of, is_spent
-from shared.retry import classify
+from shared.retry import LONGEST_WAIT, classify
 from shared.worker import LONGEST_POSTPONEMENT, SHORTEST_POSTPONEMENT
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from shared.telemetry import Telemetry
     from shared.unit_of_work import UnitOfWork
 
-RESULT_BYTES = 256 * 1024
+RESULT_BYTES = 64 * 1024  # kept in the job record beside the payload
+SHORTEST_WAIT = timedelta(milliseconds=100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class Run:
     message: Message
     job: Job[Any, Any]
     payload: Payload
+    lock: str | None
     record: str
     death: int
     until: datetime
@@ -93,7 +95,14 @@ class Attempts:
         match error:
             case ClaimLost():
                 return self.postponed(run.delivery, Because.CLAIM_LOST)
-            case Postpone(after=after):
+            case NoAnswer():
+                # Written or not: the claim stays, and whoever comes after its deadline finds out.
+                return self.postponed(run.delivery, Because.STORE_UNAVAILABLE)
+            case Unavailable(dependency="dynamodb"):
+                self._release(granted, Release(now, gives_attempt_back=True))
+                return self.postponed(run.delivery, Because.STORE_UNAVAILABLE)
+            case Postpone(after=asked):
+                after = _within_reason(asked)
                 self._release(granted, Release(now + after, gives_attempt_back=True))
                 return Postponed(after, Because.ASKED)
             case LeaseLost():
@@ -111,7 +120,7 @@ class Attempts:
                 hold=granted.hold,
                 names=run.names,
             )
-        after = verdict.after or run.job.retry.wait(granted.attempt, self.random)
+        after = _within_reason(verdict.after or run.job.retry.wait(granted.attempt, self.random))
         self._release(granted, Release(now + after, failure))
         return Retried(after, failure, granted.attempt)
 
@@ -119,7 +128,7 @@ class Attempts:
         """Stop the job and send its reconciling job, in one transaction; nothing that was staged is written."""
         now = self.clock.now()
         try:
-            posting = posting_of(error.reconcile, self.tokens(), self.worker)
+            posting = posting_of(error.reconcile, self.tokens(), self.worker, group=run.delivery.group)
             commit = Commit(Status.UNKNOWN, postings=(posting,), failure=failure_of(error, now))
             self.records.commit(granted.hold, commit, now)
         except Exception as failed:  # noqa: BLE001 - as for every attempt
@@ -134,6 +143,11 @@ class Attempts:
             self.telemetry.warn("claim_not_released", error=type(error).__name__)
 
 
+def _within_reason(after: timedelta) -> timedelta:
+    """A wait that SQS can hold, and that is no hot loop."""
+    return min(max(after, SHORTEST_WAIT), LONGEST_WAIT - SHORTEST_WAIT)
+
+
 def commit_of(result: object, work: UnitOfWork) -> Commit:
     """What a handler's result commits.
 
@@ -145,7 +159,7 @@ def commit_of(result: object, work: UnitOfWork) -> Commit:
         case None:
             text = None
         case Failed(code=code, detail=detail):
-            text = json_text({"code": code, "detail": detail})
+            text = _json_of({"code": code, "detail": detail})
         case BaseModel():
             text = _json_of(result.model_dump(mode="json"))
         case _:
@@ -153,7 +167,7 @@ def commit_of(result: object, work: UnitOfWork) -> Commit:
     if text is not None and len(text.encode()) > RESULT_BYTES:
         message = f"The result has {len(text.encode())} bytes, {RESULT_BYTES} are kept: return a reference."
         raise Refused(message)
-    return Commit(status, text, work.tags, work.writes, work.postings, work.verdicts)
+    return Commit(status, text, work.tags, work.writes, work.postings, work.reconciliations)
 
 
 def _json_of(result: object) -> str:

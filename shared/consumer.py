@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from shared.delivery import Delivery, read_event
 from shared.errors import EventError
-from shared.outcome import Because, Postponed, Retried
+from shared.outcome import Because, Postponed, Retried, signature
 from shared.runtime import Runtime, connect
 from shared.settings import Settings
 
@@ -103,7 +103,10 @@ class Consumer:
             acknowledged = self.runtime.settlement.settle(delivery, outcome)
         except Exception as error:  # noqa: BLE001 - a fault of the pipeline itself must not take the neighbours along
             self.runtime.telemetry.warn(
-                "pipeline_failed", message_id=delivery.message_id, error=type(error).__name__, exc_info=error
+                "pipeline_failed",
+                message_id=delivery.message_id,
+                error=type(error).__name__,
+                signature=signature(error, "pipeline-failed"),
             )
             return False, timedelta(0)
         return acknowledged, outcome.after if isinstance(outcome, Retried | Postponed) else timedelta(0)

@@ -50,8 +50,14 @@ def dossier(delivery: Delivery, outcome: DeadLettered) -> str:
     }
     text = json_text({name: value for name, value in facts.items() if value is not None})
     if len(text.encode()) > DEAD_LETTER_BYTES - len(f"{DEAD_LETTER_ATTRIBUTE}String"):
-        text = json.dumps({name: facts[name] for name in ALWAYS})
+        return least(text)
     return text
+
+
+def least(reason: str) -> str:
+    """The shortest reason that still tells why and how often."""
+    facts = json.loads(reason)
+    return json.dumps({name: facts[name] for name in ALWAYS if name in facts}, separators=(",", ":"))
 
 
 def how_it_died(letter: Delivery, record: JobView | None) -> Death:

@@ -68,6 +68,10 @@ class Unavailable(TahanError):  # noqa: N818
         self.after = after
 
 
+class NoAnswer(Unavailable):
+    """The commit was sent to DynamoDB, and neither it nor a look at the record was answered: it may be written."""
+
+
 class Ambiguous(TahanError):  # noqa: N818
     """The request was sent and no answer came: it may have been done. Ask, or repeat it with the same key."""
 
@@ -94,7 +98,7 @@ class HandlerEnded(TahanError):  # noqa: N818
 
 
 class RetryLater(HandlerEnded):
-    """Raised by a handler to spend this attempt and run again after `after` (without it: by the job's Retry)."""
+    """Raised by a handler to spend this attempt and run again after `after`, 12 hours at the most (by default: Retry)."""
 
     def __init__(self, reason: str, *, after: timedelta | None = None) -> None:
         super().__init__(reason)
@@ -102,7 +106,7 @@ class RetryLater(HandlerEnded):
 
 
 class Postpone(HandlerEnded):
-    """Raised by a handler to run again after `after` without spending an attempt."""
+    """Raised by a handler to run again after `after`, 12 hours at the most, without spending an attempt."""
 
     def __init__(self, reason: str, *, after: timedelta) -> None:
         super().__init__(reason)

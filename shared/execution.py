@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from shared.attempt import Run
 from shared.claim import Claim, Ended, Granted, HeldByOther, KeyReused, Spent, StaleCopy, TooEarly
-from shared.errors import CacheUnavailable, Malformed, NewerVersion, Unavailable
+from shared.errors import CacheUnavailable, Malformed, NewerVersion, Refused, Unavailable
 from shared.job import WithoutLease
 from shared.job_record import SYSTEM, record_id
 from shared.message import ENCODING_ATTRIBUTE, fingerprint, read_message, typed_payload
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from shared.delivery import Delivery
     from shared.dependency import Transport
     from shared.item import ItemStore
+    from shared.job import Job, Payload
     from shared.lease import Lease, LeaseKeeper
     from shared.worker import Worker
 
@@ -82,23 +83,24 @@ class Execution:
             death = delivery.death
             message = read_message(delivery.body, delivery.text_attribute(ENCODING_ATTRIBUTE))
             job, payload = typed_payload(message, self.worker.job_types)
+            lock = _lock_key(job, payload)
         except Malformed as error:
             failure = failure_of(error, self.attempts.clock.now())
             raise _LeavesEarly(DeadLettered(failure, _next_death(delivery))) from error
         except NewerVersion as error:
             raise _LeavesEarly(self.attempts.postponed(delivery, Because.NEWER_VERSION)) from error
         record = record_id(SYSTEM, message.job_type, message.idempotency_key)
-        return Run(delivery, message, job, payload, record, death, until)
+        return Run(delivery, message, job, payload, lock, record, death, until)
 
     def _admit(self, run: Run) -> None:
         if self.attempts.clock.now() + run.job.timeout > run.until - self._reserve:
             raise _LeavesEarly(Postponed(timedelta(seconds=1), Because.TOO_LITTLE_TIME))
 
     def _lease(self, run: Run) -> Lease | None:
-        if run.job.lock is None:
+        if run.lock is None:
             return None
         try:
-            lease = self.leases.take(run.job.lock(run.payload), self.attempts.tokens(), run.job.lease)
+            lease = self.leases.take(run.lock, self.attempts.tokens(), run.job.lease)
         except CacheUnavailable as error:
             self.attempts.telemetry.count("lease_unavailable", run.job.name)
             if run.job.without_lease is WithoutLease.POSTPONE:
@@ -127,6 +129,8 @@ class Execution:
             answer = self.attempts.records.claim(claim, now)
         except Unavailable as error:
             raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.STORE_UNAVAILABLE)) from error
+        except Refused as error:
+            raise _LeavesEarly(DeadLettered(failure_of(error, now), run.death + 1, names=run.names)) from error
         match answer:
             case Granted():
                 return answer
@@ -219,6 +223,23 @@ def _hopeless(run: Run, answer: Spent | KeyReused, now: datetime) -> DeadLettere
         hold=answer.hold,
         names=run.names,
     )
+
+
+def _lock_key(job: Job[Any, Any], payload: Payload) -> str | None:
+    """The lock key of a payload.
+
+    Raises:
+        Malformed: the job's own code fails on this payload, or gives no key.
+    """
+    if job.lock is None:
+        return None
+    try:
+        key = job.lock(payload)
+    except Exception as error:
+        raise Malformed("invalid-lock-key", f"the lock of {job.name} failed: {type(error).__name__}") from error
+    if not isinstance(key, str) or not key:
+        raise Malformed("invalid-lock-key", f"the lock of {job.name} gave no key but {type(key).__name__}")
+    return key
 
 
 def _next_death(delivery: Delivery) -> int:

@@ -49,12 +49,16 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Write an item that must still have the version seen."""
+    """Change an item that must still have the version seen; `changed` names the attributes that are written.
+
+    Attributes that are not named stay as they are in the store, also those that this product does not understand.
+    """
 
     table: Table
     key: Key
     attributes: Mapping[str, Value]
     seen: int
+    changed: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from shared.dependency import Dependency
 from shared.errors import DeclarationError
 from shared.limits import check_text
-from shared.message import Message, check_key, json_text
+from shared.message import Message, check_key, json_text, read_message
 from shared.retry import Retry
 from shared.table import NAME, Access
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from shared.unit_of_work import UnitOfWork
 
+LONGEST_NAME = 60
 LONGEST_FUNCTION = timedelta(minutes=15)  # Lambda's longest timeout
 
 
@@ -81,12 +82,14 @@ class Job(Generic[P, R]):
         """The message that asks for this job; the key names the intent, and one key is one job.
 
         Raises:
-            Malformed: the key is blank, too long, or not printable ASCII.
+            Malformed: the key is blank, too long, or not printable ASCII; or the consumer would refuse the payload.
             Refused: the payload holds half a surrogate pair.
         """
         text = json_text(payload.model_dump(mode="json"))
         check_text(text, f"The payload of {self.name}")
-        return Message(self.name, self.version, check_key(key), text)
+        message = Message(self.name, self.version, check_key(key), text)
+        read_message(message.body())  # what the consumer would refuse is refused here
+        return message
 
     def at_pace(self, pace: float) -> Job[P, R]:
         """The same job with every duration multiplied by `pace`; the local stage runs faster so."""
@@ -150,6 +153,9 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
 
 
 def _payload_of(name: str, handler: Callable[..., object]) -> type[Any]:
+    if inspect.iscoroutinefunction(handler):
+        message = f"job {name!r}: its handler is async; jobs run on threads, side by side: declare it with plain `def`."
+        raise DeclarationError(message)
     parameters = list(inspect.signature(handler).parameters)
     if len(parameters) != 2:  # noqa: PLR2004 - payload and work
         message = f"job {name!r}: its handler takes (payload, work), not ({', '.join(parameters)})."
@@ -169,8 +175,10 @@ def _payload_of(name: str, handler: Callable[..., object]) -> type[Any]:
 
 def _check(declared: Job[Any, Any]) -> None:
     name = f"job {declared.name!r}"
-    if not NAME.fullmatch(declared.name):
-        message = f"{name}: use lower case words joined by '-', like 'capture-payment'."
+    if not NAME.fullmatch(declared.name) or len(declared.name) > LONGEST_NAME:
+        message = (
+            f"{name}: use lower case words joined by '-', like 'capture-payment', {LONGEST_NAME} characters at most."
+        )
         raise DeclarationError(message)
     if declared.version < 1:
         message = f"{name}: version={declared.version} must be 1 or more."
@@ -198,23 +206,34 @@ def _check(declared: Job[Any, Any]) -> None:
     if len(tables) != len(set(tables)):
         message = f"{name}: uses names a table twice ({tables}): keep the wider right."
         raise DeclarationError(message)
-    _refuse_floats(name, declared.payload, seen=set())
+    _check_payload(name, declared.payload, seen=set())
 
 
-def _refuse_floats(name: str, model: type[BaseModel], seen: set[type]) -> None:
+def _check_payload(name: str, model: type[BaseModel], seen: set[type]) -> None:
     seen.add(model)
     if not model.model_config.get("frozen") or model.model_config.get("extra") != "forbid":
         message = f"{name}: {model.__name__} loosens what Payload promises: keep it frozen, without extra fields."
         raise DeclarationError(message)
     for field_name, model_field in model.model_fields.items():
+        where = f"{name}: {model.__name__}.{field_name}"
+        if model_field.default_factory is not None:
+            message = f"{where} has a default_factory: each delivery would be another payload. Give it a plain default."
+            raise DeclarationError(message)
         for part in _parts(model_field.annotation):
-            if part is float:
-                message = (
-                    f"{name}: {model.__name__}.{field_name} is a float, DynamoDB has none: use Decimal, int or str."
-                )
+            if part in _NOT_IN_PAYLOADS:
+                message = f"{where} is {_NOT_IN_PAYLOADS[part]}"
                 raise DeclarationError(message)
             if isinstance(part, type) and issubclass(part, BaseModel) and part not in seen:
-                _refuse_floats(name, part, seen)
+                _check_payload(name, part, seen)
+
+
+_NOT_IN_PAYLOADS: dict[object, str] = {
+    float: "a float, DynamoDB has none: use Decimal, int or str.",
+    set: "a set, which has no order to compare payloads by: use a tuple.",
+    frozenset: "a set, which has no order to compare payloads by: use a tuple.",
+    Any: "Any: say what it is, so that it can be checked.",
+    object: "any object: say what it is, so that it can be checked.",
+}
 
 
 def _parts(annotation: object) -> list[object]:
@@ -222,7 +241,7 @@ def _parts(annotation: object) -> list[object]:
     if origin is typing.Literal:
         return []
     if isinstance(annotation, types.GenericAlias | types.UnionType) or origin is not None:
-        return [part for argument in get_args(annotation) for part in _parts(argument)]
+        return [origin, *(part for argument in get_args(annotation) for part in _parts(argument))]
     return [annotation]
 
 

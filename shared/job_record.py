@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from shared.errors import Refused
+
 if TYPE_CHECKING:
     from shared.claim import Answer, Claim
     from shared.item import Write
@@ -60,15 +62,25 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Reconciliation:
     """How a reconciling job settles an unknown one, in its own commit.
 
-    With status RETRYING the job runs again; the message that makes it run belongs into the same unit of work.
+    The settled record takes over the commit's tags. With status RETRYING the job runs again; the message that makes it run belongs into the same unit of work.
     """
 
     record: str
     status: Status
     result: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a status that settles nothing.
+
+        Raises:
+            Refused: with those that do.
+        """
+        if self.status not in {Status.COMPLETED, Status.FAILED, Status.RETRYING}:
+            message = f"An unknown job is settled as completed, failed or retrying, not as {self.status.value}."
+            raise Refused(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +92,7 @@ class Commit:
     tags: tuple[str, ...] = ()
     writes: tuple[Write, ...] = ()
     postings: tuple[Posting, ...] = ()
-    verdicts: tuple[Verdict, ...] = ()
+    reconciliations: tuple[Reconciliation, ...] = ()
     failure: Failure | None = None
 
 

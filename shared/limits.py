@@ -12,7 +12,9 @@ from decimal import Context, Decimal
 
 from shared.errors import Refused
 
-ITEM_BYTES = 400 * 1024
+OWN_BYTES = 256  # of an item: what the product adds to it (version, ttl)
+ITEM_BYTES = 400 * 1024 - OWN_BYTES
+ITEM_ATTRIBUTES = 100  # at the top level: an update names each, and DynamoDB takes expressions of 4 KB
 TRANSACTION_ITEMS = 100
 TRANSACTION_BYTES = 4 * 1024 * 1024
 KEY_BYTES = 1024  # of a sort key; a partition key may have 2048
@@ -21,6 +23,7 @@ NUMBER_EXPONENTS = range(-130, 126)
 NESTING = 32
 
 MESSAGE_BYTES = 1024 * 1024  # body and attributes of one message, and of one batch in all
+PAYLOAD_BYTES = 256 * 1024  # it is kept in the job record, beside the result
 MESSAGE_ATTRIBUTES = 10
 BATCH_ENTRIES = 10
 LONGEST_DELAY_SECONDS = 900
@@ -29,9 +32,11 @@ DEAD_LETTER_BYTES = 4 * 1024
 DEAD_LETTER_ATTRIBUTES = 1
 _REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
+_GROUP = re.compile(r"[!-~]{1,128}")
 _EXACT = Context(prec=1_000_000, Emax=999_999, Emin=-999_999)
 
-Value = str | bytes | int | Decimal | bool | None | Sequence["Value"] | Mapping[str, "Value"] | frozenset[str]
+Scalar = str | bytes | int | Decimal
+Value = Scalar | bool | None | Sequence["Value"] | Mapping[str, "Value"] | frozenset[str] | frozenset[Scalar]
 
 
 def check_number(number: int | Decimal) -> None:
@@ -44,7 +49,10 @@ def check_number(number: int | Decimal) -> None:
     if not exact.is_finite():
         message = f"{number} is no number that DynamoDB can hold."
         raise Refused(message)
-    digits = exact.normalize(_EXACT).as_tuple().digits if exact else (0,)
+    if exact and abs(exact.adjusted()) > NUMBER_DIGITS * 10:
+        message = f"A number of magnitude 1e{exact.adjusted()}: send it as a string."
+        raise Refused(message)
+    digits = normal(exact).as_tuple().digits if exact else (0,)
     if len(digits) > NUMBER_DIGITS:
         message = f"A number of {len(digits)} digits: DynamoDB keeps {NUMBER_DIGITS}. Send it as a string."
         raise Refused(message)
@@ -54,6 +62,11 @@ def check_number(number: int | Decimal) -> None:
             f" 1e{NUMBER_EXPONENTS[-1]}. Send it as a string."
         )
         raise Refused(message)
+
+
+def normal(number: int | Decimal) -> Decimal:
+    """The number in its shortest exact form, as DynamoDB keeps it."""
+    return Decimal(number).normalize(_EXACT)
 
 
 def check_text(text: str, where: str) -> None:
@@ -106,11 +119,12 @@ def check_value(value: object, where: str, depth: int = 0) -> int:  # noqa: C901
                 size += 1 + len(name.encode()) + check_value(inner, f"{where}.{name}", depth + 1)
             return size
         case frozenset():
-            if not value or not all(isinstance(element, str) for element in value):
-                message = f"{where} is a set that is empty or holds more than strings: use a list."
+            kinds = {int if isinstance(element, Decimal) else type(element) for element in value}
+            if len(kinds) != 1 or not kinds <= {str, int, bytes}:
+                message = f"{where} is a set that is empty or holds more than strings, numbers or bytes: use a list."
                 raise Refused(message)
             return 3 + sum(check_value(element, where, depth + 1) for element in value)
-        case Sequence():
+        case list() | tuple():
             return 3 + sum(1 + check_value(inner, f"{where}[{place}]", depth + 1) for place, inner in enumerate(value))
         case _:
             message = f"{where} is a {type(value).__name__}: use str, int, Decimal, bool, bytes, None, list or dict."
@@ -131,6 +145,9 @@ def check_item(item: Mapping[str, object], keys: Sequence[str], where: str) -> i
         if len(value.encode(errors="replace")) > KEY_BYTES:
             message = f"{where}: the key attribute {key!r} is over {KEY_BYTES} bytes: store a hash of it."
             raise Refused(message)
+    if len(item) > ITEM_ATTRIBUTES:
+        message = f"{where} has {len(item)} attributes, {ITEM_ATTRIBUTES} are taken: put some into a map."
+        raise Refused(message)
     size = check_value(item, where)
     if size > ITEM_BYTES:
         message = f"{where} has {size} bytes, DynamoDB takes {ITEM_BYTES}: store the large part elsewhere."
@@ -167,6 +184,17 @@ def check_message(body: str, attributes: Mapping[str, str], reserve: int = DEAD_
         )
         raise Refused(message)
     return size
+
+
+def check_group(group: str) -> None:
+    """Refuse a MessageGroupId that SQS would refuse.
+
+    Raises:
+        Refused: with the rule.
+    """
+    if not _GROUP.fullmatch(group):
+        message = f"A group of {len(group)} characters: SQS takes 1 to 128 ASCII letters, digits and punctuation marks."
+        raise Refused(message)
 
 
 def message_size(body: str, attributes: Mapping[str, str]) -> int:

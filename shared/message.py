@@ -18,7 +18,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from shared.clock import random_token
 from shared.errors import Malformed, NewerVersion, Refused
-from shared.limits import check_number, check_text
+from shared.limits import NUMBER_DIGITS, PAYLOAD_BYTES, check_number, check_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from shared.job import Job, JobTypes, Payload
 
 KEY_LENGTH = 255
+LONGEST_NUMBER = 200  # characters; over 38 digits is refused anyway, zeros aside
+LONGEST_EXPONENT = 4  # with its sign
 ENCODING_ATTRIBUTE = "content-encoding"
 _PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 _NOT_IN_XML = re.compile("[\ufffe\uffff]")  # control characters and lone surrogates are escaped or refused before
@@ -61,7 +63,7 @@ class Message:
     enqueued_at: datetime | None = None
 
     def body(self) -> str:
-        """The JSON text to send: ASCII only, so that SQS takes every character in it."""
+        """The JSON text to send; what SQS would refuse in it is escaped."""
         envelope: dict[str, object] = {
             "job_type": self.job_type,
             "version": self.version,
@@ -93,6 +95,19 @@ def check_key(key: object) -> str:
     return key
 
 
+def check_payload(payload: str) -> None:
+    """Refuse a payload that the job record could not keep.
+
+    Raises:
+        Malformed: payload-too-large.
+    """
+    size = len(payload.encode())
+    if size > PAYLOAD_BYTES:
+        raise Malformed(
+            "payload-too-large", f"{size} bytes, {PAYLOAD_BYTES} are kept: send a reference to the large part"
+        )
+
+
 def read_message(body: str, encoding: str | None = None) -> Message:
     """Read the envelope from a message's body.
 
@@ -102,7 +117,7 @@ def read_message(body: str, encoding: str | None = None) -> Message:
 
     Raises:
         Malformed: unknown-encoding, malformed-encoding, malformed-json, invalid-envelope, missing-idempotency-key,
-            invalid-idempotency-key.
+            invalid-idempotency-key, payload-too-large.
     """
     try:
         parsed = json.loads(
@@ -118,7 +133,7 @@ def read_message(body: str, encoding: str | None = None) -> Message:
         raise
     except RecursionError as error:
         raise Malformed("malformed-json", "nested too deeply") from error
-    except (ValueError, Refused) as error:
+    except (ValueError, ArithmeticError, MemoryError, Refused) as error:
         raise Malformed("malformed-json", _where(error)) from error
     if not isinstance(parsed, dict):
         raise Malformed("malformed-json", f"an object is expected, not a {type(parsed).__name__}")
@@ -127,11 +142,13 @@ def read_message(body: str, encoding: str | None = None) -> Message:
         envelope = _Envelope.model_validate_json(text)
     except ValidationError as error:
         raise Malformed("invalid-envelope", describe(error)) from error
+    payload = _digits_back(json_text(parsed["payload"]))
+    check_payload(payload)
     return Message(
         job_type=envelope.job_type,
         version=envelope.version,
         idempotency_key=envelope.idempotency_key,
-        payload=_digits_back(json_text(parsed["payload"])),
+        payload=payload,
         job_id=envelope.job_id,
         enqueued_at=envelope.enqueued_at,
     )
@@ -167,10 +184,11 @@ def typed_payload(message: Message, job_types: JobTypes) -> tuple[Job[Any, Any],
 def fingerprint(message: Message, payload: Payload) -> str:
     """Hash of the canonical payload, led by its schema's version.
 
-    Canonical is what the schema made of it: order of keys, blanks and 10 against 10.0 make no difference; Unicode is
-    compared code point by code point, so two forms of one accented letter are two payloads.
+    Canonical is what the schema made of it, without what equals its default: order of keys, blanks, 10 against 10.0 and
+    a field added with a default make no difference. Unicode is compared code point by code point, so two forms of one
+    accented letter are two payloads.
     """
-    canonical = json_text(payload.model_dump(mode="json"))
+    canonical = json_text(payload.model_dump(mode="json", exclude_defaults=True))
     return f"{message.version}:{hashlib.sha256(canonical.encode()).hexdigest()}"
 
 
@@ -205,7 +223,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _integer(text: str) -> int:
-    if len(text.lstrip("-").lstrip("0")) > 2 * KEY_LENGTH:
+    if len(text) > LONGEST_NUMBER:
         raise Malformed("malformed-json", f"a number of {len(text)} digits")
     number = int(text)
     check_number(number)
@@ -214,11 +232,13 @@ def _integer(text: str) -> int:
 
 def _number(text: str) -> int | str:
     """A JSON number with a point or an exponent: an integer if its value is one, else kept digit by digit."""
+    if len(text) > LONGEST_NUMBER or len(text.lower().partition("e")[2]) > LONGEST_EXPONENT:
+        raise Malformed("malformed-json", f"a number of {len(text)} characters")
     exact = Decimal(text)
     check_number(exact)
     if exact.is_zero() and exact.is_signed():
         raise Malformed("malformed-json", "-0.0 has no exact form: send 0")
-    if exact == exact.to_integral_value():
+    if exact == exact.to_integral_value() and exact.adjusted() < NUMBER_DIGITS:
         return int(exact)
     return f"{_MARK}{text}{_MARK}"
 

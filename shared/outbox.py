@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from shared.errors import Refused
-from shared.limits import LONGEST_DELAY_SECONDS, check_message
+from shared.errors import Malformed, Refused
+from shared.limits import LONGEST_DELAY_SECONDS, check_group, check_message
+from shared.message import check_payload
 
 if TYPE_CHECKING:
     from shared.message import Message
@@ -20,7 +21,7 @@ class Posting:
     """A message to send.
 
     Attributes:
-        id: fixed at the commit; every copy that is ever sent carries it as its job id's origin.
+        id: fixed at the commit; a FIFO queue deduplicates its copies by it, elsewhere the idempotency key does.
         worker: whose queue.
         body: the message's text, as Message.body gives it.
         delay: wait on the queue, at most 15 minutes.
@@ -42,16 +43,30 @@ def posting_of(
     Raises:
         Refused: SQS would refuse the message or its delay.
     """
+    try:
+        check_payload(message.payload)
+    except Malformed as error:
+        raise Refused(str(error)) from error
     body = message.body()
     check_message(body, {})
     if not 0 <= delay.total_seconds() <= LONGEST_DELAY_SECONDS:
         text = f"A delay of {delay}: SQS takes up to {LONGEST_DELAY_SECONDS} seconds."
         raise Refused(text)
+    if group is not None:
+        check_group(group)
     return Posting(name, worker, body, delay, group)
 
 
 class Outbox(Protocol):
     """The relay's side of the outbox; items are written by the commit of a job."""
+
+    def park(self, posting: str, reason: str) -> None:
+        """Keep it, with the reason why it can never be sent. Repeating it changes nothing.
+
+        Raises:
+            Unavailable: the store did not answer; it is tried once more.
+        """
+        ...
 
     def mark_sent(self, posting: str, now: datetime) -> None:
         """Note that it was sent; it is kept for a week. Repeating it changes nothing.

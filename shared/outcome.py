@@ -119,10 +119,8 @@ def failure_of(error: BaseException, at: datetime) -> Failure:
     """Describe an error without the values that pydantic and AWS quote in theirs."""
     verdict = classify(error)
     match error:
-        case Malformed():
-            reason, text = error.reason, error.detail
-        case DeadLetter():
-            reason, text = error.reason, error.detail
+        case Malformed() | DeadLetter():
+            reason, text = _clean(error.reason), _clean(error.detail)
         case OutcomeUnknown():
             reason, text = "outcome-unknown", _text(error)
             verdict = classify(error.__cause__ or error)
@@ -143,8 +141,13 @@ def signature(error: BaseException, reason: str) -> str:
 def _text(error: BaseException) -> str:
     if type(error).__module__.startswith("pydantic_core"):
         return "validation failed"
-    text = str(error).encode("ascii", "replace").decode()
-    return "".join(character if character.isprintable() else " " for character in text)
+    return _clean(str(error))
+
+
+def _clean(text: object) -> str:
+    """Printable ASCII, whatever an author gave."""
+    ascii_text = str(text).encode("ascii", "replace").decode()
+    return "".join(character if character.isprintable() else " " for character in ascii_text)
 
 
 def is_spent(kind: Kind, attempt: int, allowed: int) -> bool:

@@ -7,7 +7,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from shared.errors import NotSent, Refused, Unavailable
-from shared.limits import BATCH_ENTRIES, LONGEST_DELAY_SECONDS, MESSAGE_BYTES, check_message, message_size
+from shared.job_record import SYSTEM, record_id
+from shared.limits import BATCH_ENTRIES, LONGEST_DELAY_SECONDS, MESSAGE_BYTES, check_group, check_message, message_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ class Outgoing:
         attributes: string attributes by name.
         delay: wait on the queue, whole seconds up to 15 minutes.
         group: MessageGroupId: order on a FIFO queue, fairness on a standard one.
-        deduplication: MessageDeduplicationId, for FIFO queues only.
+        deduplication: MessageDeduplicationId; a standard queue has none and leaves it out.
     """
 
     body: str
@@ -45,7 +46,7 @@ class Outgoing:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class NotTaken:
     """Why SQS did not take an entry; `final` means that it never will."""
 
     code: str
@@ -57,13 +58,13 @@ class Report:
     """What became of a batch, by place in it: message ids of the sent, reasons of the others."""
 
     sent: Mapping[int, str]
-    failed: Mapping[int, Failure]
+    failed: Mapping[int, NotTaken]
 
 
 class Queue(Protocol):
     """The sending side of a queue."""
 
-    def send(self, batch: Sequence[Outgoing]) -> Sequence[str | Failure]:
+    def send(self, batch: Sequence[Outgoing]) -> Sequence[str | NotTaken]:
         """Send at most ten messages of at most 1 MiB in all; give a message id or a failure for each, in order.
 
         Raises:
@@ -127,20 +128,24 @@ class Producer:
         )
         body = stamped.body()
         check_message(body, {})
-        return Outgoing(body, {}, delay, group, message.idempotency_key if self.fifo else None)
+        if group is not None:
+            check_group(group)
+        # By job type and key, as a hash: SQS takes 128 characters, and deduplicates a queue's job types together.
+        name = record_id(SYSTEM, message.job_type, message.idempotency_key)
+        return Outgoing(body, {}, delay, group, name if self.fifo else None)
 
 
 def send_all(queue: Queue, messages: Sequence[Outgoing], clock: Clock, random: Random) -> Report:
     """Send all, sending again what SQS did not take; give what became of each."""
     sent: dict[int, str] = {}
-    failed: dict[int, Failure] = {}
+    failed: dict[int, NotTaken] = {}
     waiting = list(range(len(messages)))
     for turn in range(ROUNDS):
         if turn:
             clock.sleep(FIRST_WAIT.total_seconds() * 2**turn * random.random())
         for places in _batches(waiting, lambda place: messages[place].size):
             for place, answer in zip(places, _send(queue, [messages[place] for place in places]), strict=True):
-                if isinstance(answer, Failure):
+                if isinstance(answer, NotTaken):
                     failed[place] = answer
                 else:
                     sent[place] = answer
@@ -151,13 +156,13 @@ def send_all(queue: Queue, messages: Sequence[Outgoing], clock: Clock, random: R
     return Report(sent, failed)
 
 
-def _send(queue: Queue, batch: Sequence[Outgoing]) -> Sequence[str | Failure]:
+def _send(queue: Queue, batch: Sequence[Outgoing]) -> Sequence[str | NotTaken]:
     try:
         return queue.send(batch)
     except Unavailable as error:
-        return [Failure(str(error), final=False)] * len(batch)
+        return [NotTaken(str(error), final=False)] * len(batch)
     except Refused as error:
-        return [Failure(str(error), final=True)] * len(batch)
+        return [NotTaken(str(error), final=True)] * len(batch)
 
 
 def _batches(places: Sequence[int], size: Callable[[int], int]) -> Iterator[list[int]]:

@@ -83,8 +83,8 @@ class Retry:
 
     def wait(self, attempt: int, random: Random) -> timedelta:
         """The wait after the given attempt (1 is the first), drawn from (0, ceiling]."""
-        ceiling = min(self.cap, self.base * 2 ** min(attempt - 1, 40))
-        return timedelta(seconds=ceiling.total_seconds() * (1 - random.random()))
+        ceiling = min(self.cap.total_seconds(), self.base.total_seconds() * 2.0 ** (attempt - 1))
+        return timedelta(seconds=ceiling * (1 - random.random()))
 
     def at_pace(self, pace: float) -> Retry:
         """The same strategy with every duration multiplied by `pace`."""
@@ -128,12 +128,17 @@ def classify_status(status: int) -> Kind:
     return Kind.PERMANENT
 
 
-# Error codes of AWS services that a later attempt can cure although their HTTP status is 400.
+# Error codes of AWS services that a later attempt can cure although their HTTP status is 400; the next deploy cures a
+# missing permission, and dead-lettering a whole queue for it cures nothing.
 TRANSIENT_AWS_CODES = frozenset(
     {
+        "AccessDenied",
+        "AccessDeniedException",
         "BandwidthLimitExceeded",
         "EC2ThrottledException",
+        "InvalidSignatureException",
         "KMSThrottlingException",
+        "KmsThrottled",
         "LimitExceededException",
         "OverLimit",
         "PriorRequestNotComplete",
@@ -150,6 +155,7 @@ TRANSIENT_AWS_CODES = frozenset(
         "TooManyRequestsException",
         "TransactionConflictException",
         "TransactionInProgressException",
+        "UnrecognizedClientException",
         "ExpiredTokenException",
     }
 )

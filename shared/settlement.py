@@ -18,9 +18,11 @@ from shared.retry import LONGEST_WAIT
 if TYPE_CHECKING:
     from shared.clock import Clock
     from shared.delivery import Delivery
-    from shared.job_record import JobRecords
+    from shared.job_record import Hold, JobRecords
     from shared.telemetry import Telemetry
 
+SOON = timedelta(seconds=1)
+LATER = timedelta(minutes=1)
 RESERVE = timedelta(minutes=1)  # kept below SQS's 12 hours, which count from the receipt
 
 
@@ -77,14 +79,27 @@ class Settlement:
 
     def _dead_letter(self, delivery: Delivery, outcome: DeadLettered) -> bool:
         try:
+            if outcome.hold is not None and not self._is_still_held(outcome.hold):
+                raise ClaimLost
             self.queue.dead_letter(delivery, dossier(delivery, outcome))
             if outcome.hold is not None:
                 self.records.bury(outcome.hold, outcome.death, outcome.failure, self.clock.now())
         except ClaimLost:
-            # The job was taken over while its dead letter was sent; the copy there is answered as a duplicate.
-            return True
+            # The job has ended or was taken over. This message comes back and is told so; it may have to invalidate.
+            self._hide(delivery, SOON)
+            return False
         except (Unavailable, Refused) as error:
             # Not acknowledged: it is dead-lettered again when it comes back, in the end by SQS's own redrive.
             self.telemetry.warn("dead_letter_not_sent", message_id=delivery.message_id, error=str(error))
+            self._hide(delivery, LATER)
             return False
         return True
+
+    def _is_still_held(self, hold: Hold) -> bool:
+        """Whether the job's last attempt is this one, and has not ended it after all (its commit's reply was lost).
+
+        Raises:
+            Unavailable: nobody knows.
+        """
+        view = self.records.view(hold.record)
+        return view is not None and view.token == hold.token and not view.ended

@@ -5,6 +5,7 @@ No payload, key or error text is ever among the fields. Dimensions are few: serv
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from typing import TYPE_CHECKING, Protocol
 
@@ -65,11 +66,21 @@ class Silent:
 
     def job(self, **fields: object) -> None:
         """Keep the line."""
+        _refuse_reserved(fields)
         self.jobs.append(fields)
 
     def warn(self, event: str, **fields: object) -> None:
         """Keep the warning."""
+        _refuse_reserved(fields)
         self.warnings.append((event, fields))
 
     def flush(self) -> None:
         """Keep everything."""
+
+
+def _refuse_reserved(fields: dict[str, object]) -> None:
+    """Python's logging refuses names that its own records have; so does the twin."""
+    reserved = fields.keys() & (vars(logging.makeLogRecord({})).keys() | {"message", "asctime"})
+    if reserved:
+        message = f"Attempt to overwrite {sorted(reserved)} in LogRecord"
+        raise KeyError(message)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shared.clock import Clock, Tokens
     from shared.dependency import Dependency, Reply, Transport
     from shared.item import ItemStore, Key
-    from shared.job_record import Verdict
+    from shared.job_record import Reconciliation
     from shared.lease import Lease
     from shared.message import Message
 
@@ -71,7 +71,7 @@ class UnitOfWork:
     _slots: dict[tuple[str, Key], _Slot] = field(default_factory=dict)
     _tags: list[str] = field(default_factory=list)
     _postings: list[Posting] = field(default_factory=list)
-    _verdicts: list[Verdict] = field(default_factory=list)
+    _reconciliations: list[Reconciliation] = field(default_factory=list)
 
     def time_left(self) -> timedelta:
         """Time until the deadline; negative when it has passed."""
@@ -99,6 +99,7 @@ class UnitOfWork:
         """
         self.check()
         self._demand(table, Right.READ)
+        _check_key(table, key)
         slot = self._slots.get((table.name, key))
         if slot is None:
             stored = self.items.read(table, key)
@@ -126,7 +127,8 @@ class UnitOfWork:
         if slot.seen is None:
             slot.staged = Create(table, key, attributes)
         else:
-            slot.staged = Replace(table, key, attributes, slot.seen)  # over its own tombstone, as read
+            # Over its own tombstone, as read.
+            slot.staged = Replace(table, key, attributes, slot.seen, frozenset(attributes))
         slot.item = Item(table, key, attributes, (slot.seen or 0) + 1)
         return slot.item
 
@@ -147,8 +149,10 @@ class UnitOfWork:
         match slot.staged:
             case Create():
                 slot.staged = Create(item.table, item.key, attributes)
+            case Replace(changed=before):
+                slot.staged = Replace(item.table, item.key, attributes, slot.seen or 0, before | changes.keys())
             case _:
-                slot.staged = Replace(item.table, item.key, attributes, slot.seen or 0)
+                slot.staged = Replace(item.table, item.key, attributes, slot.seen or 0, frozenset(changes))
         slot.item = Item(item.table, item.key, attributes, item.version)
         return slot.item
 
@@ -159,8 +163,8 @@ class UnitOfWork:
             Refused: the item does not come from this unit of work.
         """
         slot = self._own(item)
-        if slot.seen is None:
-            self._slots.pop((item.table.name, item.key))
+        if slot.seen is None:  # created here: nothing is written, but it must not be there either
+            slot.staged, slot.item = None, None
             return
         slot.staged = Delete(item.table, item.key, slot.seen, self.clock.now() + TOMBSTONE_KEPT)
         slot.item = None
@@ -171,8 +175,8 @@ class UnitOfWork:
         Raises:
             Refused: a tag is empty.
         """
-        if not all(tags):
-            message = "A cache tag must not be empty."
+        if not all(isinstance(tag, str) and tag for tag in tags):
+            message = f"A cache tag is a string that is not empty, not {tags!r}."
             raise Refused(message)
         self._tags.extend(tag for tag in tags if tag not in self._tags)
 
@@ -186,9 +190,16 @@ class UnitOfWork:
         """
         self._postings.append(posting_of(message, self.tokens(), worker or self.worker, delay=delay, group=group))
 
-    def settle(self, verdict: Verdict) -> None:
-        """Settle a job that stopped as unknown, in the commit of this one; the commit fails if it is unknown no more."""
-        self._verdicts.append(verdict)
+    def reconcile(self, reconciliation: Reconciliation) -> None:
+        """Settle a job that stopped as unknown, in the commit of this one; the commit fails if it is unknown no more.
+
+        Raises:
+            Refused: the job is settled here already.
+        """
+        if any(known.record == reconciliation.record for known in self._reconciliations):
+            message = "The unknown job is settled twice in this unit of work: keep one."
+            raise Refused(message)
+        self._reconciliations.append(reconciliation)
 
     def call(
         self,
@@ -226,9 +237,9 @@ class UnitOfWork:
         return tuple(self._postings)
 
     @property
-    def verdicts(self) -> tuple[Verdict, ...]:
+    def reconciliations(self) -> tuple[Reconciliation, ...]:
         """Unknown jobs to settle."""
-        return tuple(self._verdicts)
+        return tuple(self._reconciliations)
 
     @property
     def writes(self) -> tuple[Write, ...]:
@@ -238,10 +249,10 @@ class UnitOfWork:
             Refused: they do not fit into one transaction.
         """
         writes = tuple(slot.staged or Unchanged(slot.table, slot.key, slot.seen) for slot in self._slots.values())
-        number = len(writes) + len(self._postings) + len(self._verdicts) + _RECORD_ITEMS
+        number = len(writes) + len(self._postings) + len(self._reconciliations) + _RECORD_ITEMS
         if number > TRANSACTION_ITEMS:
             message = (
-                f"{len(writes)} items + {len(self._postings)} messages + {len(self._verdicts)} settled jobs + the job"
+                f"{len(writes)} items + {len(self._postings)} messages + {len(self._reconciliations)} settled jobs + the job"
                 f" record = {number}: DynamoDB commits {TRANSACTION_ITEMS} in one transaction; split the job."
             )
             raise Refused(message)
@@ -274,6 +285,13 @@ class UnitOfWork:
             message = f"{item.table.name} {'/'.join(item.key)} was changed since: go on with what update() gave back."
             raise Refused(message)
         return slot
+
+
+def _check_key(table: Table, key: Key) -> None:
+    wanted = 1 if table.sort_key is None else 2
+    if len(key) != wanted or not all(isinstance(part, str) and part for part in key):
+        message = f"{table.name} is read by {wanted} strings that are not empty, not by {key!r}."
+        raise Refused(message)
 
 
 def _refuse_owned(table: Table, attributes: Mapping[str, Any]) -> None:

@@ -28,6 +28,8 @@ LARGEST_FIFO_BATCH = 10
 MAX_CONCURRENCY = range(2, 1001)
 MAX_RECEIVE_COUNT = range(5, 1001)
 MEMORY = range(128, 10_241)
+DEFAULT_THREADS = 10
+MOST_THREADS = 200  # Lambda allows 1,024 threads and as many open files, and each thread has connections
 # The wait of a postponed job starts here and grows to the second; an hour of it must not use up maxReceiveCount.
 SHORTEST_POSTPONEMENT = timedelta(seconds=5)
 LONGEST_POSTPONEMENT = timedelta(minutes=1)
@@ -43,7 +45,7 @@ class Worker:
         jobs: job types on this queue; a new line in `functions/registry.py` deploys them.
         batch_size: messages in one invocation.
         window: how long Lambda waits for a batch to fill.
-        batch_concurrency: threads in one invocation; by default as many as the batch has messages.
+        batch_concurrency: threads in one invocation; by default as many as the batch has messages, ten at the most.
         max_concurrency: invocations at one time (the mapping's MaximumConcurrency).
         reserved_concurrency: reserved concurrency of the function, at least `max_concurrency`; by default none.
         margin: time kept in each invocation to commit, invalidate, settle and answer.
@@ -85,11 +87,13 @@ class Worker:
     @property
     def threads(self) -> int:
         """Records of one batch that run side by side."""
-        return min(self.batch_concurrency or self.batch_size, self.batch_size)
+        return min(self.batch_concurrency or DEFAULT_THREADS, self.batch_size)
 
     @property
     def rounds(self) -> int:
-        """How many jobs run one after another on one thread in the worst batch."""
+        """How many jobs run one after another in the worst batch: on a FIFO queue all may be of one group."""
+        if self.fifo:
+            return self.batch_size
         return math.ceil(self.batch_size / self.threads)
 
     @property
@@ -171,6 +175,9 @@ def _check_shape(worker: Worker) -> None:
 
 def _check_batch(worker: Worker) -> None:
     name = f"worker {worker.name!r}"
+    if isinstance(worker.batch_size, bool) or not isinstance(worker.batch_size, int):
+        message = f"{name}: batch_size={worker.batch_size!r} must be a whole number."
+        raise DeclarationError(message)
     if worker.fifo:
         if not 1 <= worker.batch_size <= LARGEST_FIFO_BATCH:
             message = f"{name}: a FIFO queue takes batch_size 1 to {LARGEST_FIFO_BATCH}, not {worker.batch_size}."
@@ -190,8 +197,10 @@ def _check_batch(worker: Worker) -> None:
             " of 1 to 300 seconds: give `window`, or a smaller batch."
         )
         raise DeclarationError(message)
-    if worker.batch_concurrency is not None and worker.batch_concurrency < 1:
-        message = f"{name}: batch_concurrency={worker.batch_concurrency} must be 1 or more."
+    if worker.batch_concurrency is not None and not 1 <= worker.batch_concurrency <= MOST_THREADS:
+        message = (
+            f"{name}: batch_concurrency={worker.batch_concurrency} must be 1 or more, and {MOST_THREADS} at the most."
+        )
         raise DeclarationError(message)
 
 
@@ -216,9 +225,13 @@ def _check_times(worker: Worker) -> None:
     name = f"worker {worker.name!r}"
     seconds = "{:.0f} s"
     longest = max(declared.timeout for declared in worker.jobs)
-    if worker.margin < timedelta(0) or worker.function_timeout > LONGEST_FUNCTION:
+    if worker.margin <= timedelta(0):
+        message = f"{name}: margin={worker.margin} leaves no time to commit and to answer: give some seconds."
+        raise DeclarationError(message)
+    if worker.function_timeout > LONGEST_FUNCTION:
         message = (
-            f"{name}: {worker.batch_size} messages on {worker.threads} threads are {worker.rounds} rounds x"
+            f"{name}: {worker.batch_size} messages{' of one group' if worker.fifo else f' on {worker.threads} threads'}"
+            f" are {worker.rounds} rounds x"
             f" {longest.total_seconds():g} s + margin {worker.margin.total_seconds():g} s ="
             f" {worker.function_timeout.total_seconds():.0f} s, Lambda allows"
             f" {LONGEST_FUNCTION.total_seconds():.0f} s: lower the batch size or the timeout, or raise the threads."

@@ -26,8 +26,10 @@ REFUSALS = frozenset(
     {
         "InvalidMessageContents",
         "InvalidParameterValue",
+        "InvalidParameterValueException",
         "ItemCollectionSizeLimitExceededException",
         "MessageNotInflight",
+        "MissingParameter",
         "ReceiptHandleIsInvalid",
         "ValidationException",
         "AWS.SimpleQueueService.BatchRequestTooLong",

@@ -13,6 +13,7 @@ from shared.clock import to_millis
 from shared.errors import SettingsError
 from shared.item import Create, Delete, Replace, Stored, Unchanged, Write
 from shared.job_record import EXPIRY_MARGIN
+from shared.limits import NUMBER_DIGITS, normal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from shared.table import Table
 
 VERSION, DELETED, TTL = "version", "deleted", "ttl"
-_write = TypeSerializer().serialize
 _read = TypeDeserializer().deserialize
 
 
@@ -71,9 +71,7 @@ class DynamoDBItems:
             case Create():
                 return {"Update": {"TableName": name, "Key": key, **_create(write)}}
             case Replace():
-                item = {attribute: _write(value) for attribute, value in write.attributes.items()}
-                item[VERSION] = {"N": str(write.seen + 1)}
-                return {"Put": {"TableName": name, "Item": item, **_unchanged(write.table, write.seen)}}
+                return {"Update": {"TableName": name, "Key": key, **_replace(write)}}
             case Delete():
                 item = {
                     **key,
@@ -100,10 +98,20 @@ def wire_key(table: Table, key: Key) -> dict[str, Any]:
     return {name: {"S": value} for name, value in zip(names, key, strict=True)}
 
 
+class _Exact(TypeSerializer):
+    """boto3's serializer, with every number in its shortest form: its own refuses 10**50 for having 51 digits."""
+
+    def _serialize_n(self, value: int | Decimal) -> str:
+        return f"{normal(value):E}"
+
+
+_write = _Exact().serialize
+
+
 def plain(value: Any) -> Value:  # noqa: ANN401 - whatever the deserializer gives
     """Values as handlers see them: integers as int, bytes as bytes, other numbers as Decimal."""
     match value:
-        case Decimal() if value == value.to_integral_value():
+        case Decimal() if value == value.to_integral_value() and value.adjusted() < NUMBER_DIGITS:
             return int(value)
         case Binary():
             content: bytes = value.value  # type: ignore[attr-defined]
@@ -113,38 +121,62 @@ def plain(value: Any) -> Value:  # noqa: ANN401 - whatever the deserializer give
         case list():
             return [plain(inner) for inner in value]
         case set():
-            return frozenset(str(element) for element in value)
+            return frozenset(plain(element) for element in value)  # type: ignore[misc]
         case _:
             return value  # type: ignore[no-any-return]
 
 
 def _create(write: Create) -> dict[str, Any]:
     """An update that starts a new item, also over the tombstone of an old one, whose version it continues."""
-    names = {"#key": write.table.key, "#version": VERSION, "#deleted": DELETED, "#ttl": TTL}
-    values: dict[str, Any] = {":none": {"N": "0"}, ":one": {"N": "1"}, ":true": {"BOOL": True}}
-    sets = ["#version = if_not_exists(#version, :none) + :one"]
-    keys = {write.table.key, write.table.sort_key}
-    for place, (name, value) in enumerate((n, v) for n, v in write.attributes.items() if n not in keys):
-        names[f"#a{place}"] = name
-        values[f":a{place}"] = _write(value)
-        sets.append(f"#a{place} = :a{place}")
+    names, values, sets = _sets(write.table, write.attributes, frozenset(write.attributes))
     return {
         "UpdateExpression": f"SET {', '.join(sets)} REMOVE #deleted, #ttl",
         "ConditionExpression": "attribute_not_exists(#key) OR #deleted = :true",
-        "ExpressionAttributeNames": names,
-        "ExpressionAttributeValues": values,
+        "ExpressionAttributeNames": {**names, "#key": write.table.key, "#deleted": DELETED, "#ttl": TTL},
+        "ExpressionAttributeValues": {**values, ":true": {"BOOL": True}},
     }
 
 
-def _unchanged(table: Table, seen: int | None) -> dict[str, Any]:
-    """The condition that an item still has the version seen; 0 stands for one written without a version."""
-    if seen:
-        return {
-            "ConditionExpression": "#version = :seen",
-            "ExpressionAttributeNames": {"#version": VERSION},
-            "ExpressionAttributeValues": {":seen": {"N": str(seen)}},
-        }
+def _replace(write: Replace) -> dict[str, Any]:
+    """An update of the changed attributes alone, also of a tombstone that was read."""
+    names, values, sets = _sets(write.table, write.attributes, write.changed)
+    still = _unchanged(write.table, write.seen)
     return {
-        "ConditionExpression": "attribute_exists(#key) AND attribute_not_exists(#version)",
-        "ExpressionAttributeNames": {"#key": table.key, "#version": VERSION},
+        "UpdateExpression": f"SET {', '.join(sets)} REMOVE #deleted, #ttl",
+        "ConditionExpression": still["ConditionExpression"],
+        "ExpressionAttributeNames": {
+            **names,
+            **still["ExpressionAttributeNames"],
+            "#deleted": DELETED,
+            "#ttl": TTL,
+        },
+        "ExpressionAttributeValues": {**values, **still["ExpressionAttributeValues"]},
+    }
+
+
+def _sets(
+    table: Table, attributes: Mapping[str, Value], changed: frozenset[str]
+) -> tuple[dict[str, str], dict[str, Any], list[str]]:
+    """Names, values and assignments of an update that writes the changed attributes and the next version."""
+    names, sets = {"#version": VERSION}, ["#version = if_not_exists(#version, :none) + :one"]
+    values: dict[str, Any] = {":none": {"N": "0"}, ":one": {"N": "1"}}
+    for place, name in enumerate(sorted(changed - {table.key, table.sort_key})):
+        names[f"#a{place}"] = name
+        values[f":a{place}"] = _write(attributes[name])
+        sets.append(f"#a{place} = :a{place}")
+    return names, values, sets
+
+
+def _unchanged(table: Table, seen: int) -> dict[str, Any]:
+    """The condition that an item still has the version seen; 0 stands for one written without a version, too."""
+    still = (
+        "#version = :seen"
+        if seen
+        else "attribute_exists(#key) AND (attribute_not_exists(#version) OR #version = :seen)"
+    )
+    names = {"#version": VERSION} if seen else {"#key": table.key, "#version": VERSION}
+    return {
+        "ConditionExpression": still,
+        "ExpressionAttributeNames": names,
+        "ExpressionAttributeValues": {":seen": {"N": str(seen)}},
     }

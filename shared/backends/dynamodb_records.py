@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from shared.backends.aws import translated
 from shared.backends.job_record_item import read_view
 from shared.claim import Answer, Step, decide
-from shared.errors import ClaimLost, Conflict, Refused, Unavailable
+from shared.errors import ClaimLost, Conflict, NoAnswer, Refused, Unavailable
 from shared.job_record import Hold, JobView, Status
 
 if TYPE_CHECKING:
@@ -86,9 +86,8 @@ class DynamoDBJobRecords:
                     raise
                 if self._cancelled(hold, commit, error, last=not left):
                     return
-            except Unavailable:
-                view = self._read(hold.record)
-                if view is not None and view.token == hold.token and view.status is commit.status:
+            except Unavailable as error:
+                if self._was_committed(hold, commit, error):
                     return
                 raise
             else:
@@ -122,6 +121,18 @@ class DynamoDBJobRecords:
             )
         item = answer.get("Item")
         return None if item is None else read_view(record, item)
+
+    def _was_committed(self, hold: Hold, commit: Commit, error: Unavailable) -> bool:
+        """Look whether a commit that got no answer is there.
+
+        Raises:
+            NoAnswer: this got no answer either.
+        """
+        try:
+            view = self._read(hold.record)
+        except Unavailable:
+            raise NoAnswer(str(error), dependency="dynamodb") from error
+        return view is not None and view.token == hold.token and view.status is commit.status
 
     @staticmethod
     def _cancelled(hold: Hold, commit: Commit, error: ClientError, *, last: bool) -> bool:

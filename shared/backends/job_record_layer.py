@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from shared.backends.dynamodb import DynamoDBItems
     from shared.claim import Claim
-    from shared.job_record import Commit, Hold, JobView, Release, Verdict
+    from shared.job_record import Commit, Hold, JobView, Reconciliation, Release
     from shared.outcome import Failure
 
 _NAMES = {
@@ -130,6 +130,11 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             ":seen_attempts": {"N": str(seen.attempts)},
             ":seen_death": {"N": str(seen.death)},
         }
+        if seen.token is None:
+            stay += " AND attribute_not_exists(#token)"
+        else:
+            stay += " AND #token = :seen_token"
+            values[":seen_token"] = {"S": seen.token}
         if seen.expires is None:
             stay += " AND attribute_not_exists(#expires)"
         else:
@@ -185,7 +190,10 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
 
     def _update_record(self, data_record: DataRecord) -> None:  # noqa: ARG002 - Powertools' signature
         """Commit: the record's end, the unit of work and the outbox in one transaction."""
-        entries = [self._end(), *(self._verdict(verdict) for verdict in self.commit.verdicts)]
+        entries = [
+            self._end(),
+            *(self._reconciliation(reconciliation) for reconciliation in self.commit.reconciliations),
+        ]
         entries += [self.items.entry(write) for write in self.commit.writes]
         for posting in self.commit.postings:
             item = write_posting(posting, self.now)
@@ -208,15 +216,19 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         update = f"SET {', '.join(sets)} REMOVE {', '.join(removes)}"
         return self._conditional(self.hold.record, update, "#token = :token AND #status = :running", values)
 
-    def _verdict(self, verdict: Verdict) -> dict[str, Any]:
-        sets = ["#status = :status", "updated_at = :now", "ended_at = :now"]
-        values: dict[str, Any] = {":unknown": {"S": Status.UNKNOWN.value}}
-        removes = self._finish(verdict.status, verdict.result, sets, values)
-        if verdict.status is Status.RETRYING:  # it runs again: the message sent anew is a first copy
+    def _reconciliation(self, reconciliation: Reconciliation) -> dict[str, Any]:
+        # The tags go along: a copy of the settled job's message repeats the invalidation of this commit.
+        sets = ["#status = :status", "updated_at = :now", "ended_at = :now", "tags = :tags"]
+        values: dict[str, Any] = {
+            ":unknown": {"S": Status.UNKNOWN.value},
+            ":tags": {"L": [{"S": tag} for tag in self.commit.tags]},
+        }
+        removes = self._finish(reconciliation.status, reconciliation.result, sets, values)
+        if reconciliation.status is Status.RETRYING:  # it runs again: the message sent anew is a first copy
             sets.append("#death = :none")
             values[":none"] = {"N": "0"}
         update = f"SET {', '.join(sets)}" + (f" REMOVE {', '.join(removes)}" if removes else "")
-        return self._conditional(verdict.record, update, "#status = :unknown", values)
+        return self._conditional(reconciliation.record, update, "#status = :unknown", values)
 
     def _finish(self, status: Status, result: str | None, sets: list[str], values: dict[str, Any]) -> list[str]:
         """Add what every end sets; give what it removes. Only what is final expires, and drops its payload."""

@@ -5,6 +5,7 @@ It passes the same conformance suite as the real one.
 
 from __future__ import annotations
 
+import copy
 import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, assert_never
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from shared.claim import Claim
     from shared.clock import Clock
     from shared.item import Key, Write
-    from shared.job_record import Commit, Release, Verdict
+    from shared.job_record import Commit, Reconciliation, Release
     from shared.outbox import Posting
     from shared.outcome import Failure
     from shared.table import Table
@@ -35,6 +36,7 @@ class MemoryDatabase:
     items: dict[tuple[str, Key], Stored] = field(default_factory=dict)
     outbox: dict[str, Posting] = field(default_factory=dict)
     sent: dict[str, datetime] = field(default_factory=dict)
+    parked: dict[str, str] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def claim(self, claim: Claim, now: datetime) -> Answer:
@@ -74,12 +76,12 @@ class MemoryDatabase:
             view = self._held(hold)
             for write in commit.writes:
                 self._demand(write)
-            for verdict in commit.verdicts:
-                self._demand_unknown(verdict)
+            for reconciliation in commit.reconciliations:
+                self._demand_unknown(reconciliation)
             for write in commit.writes:
                 self._apply(write)
-            for verdict in commit.verdicts:
-                self._settle(verdict, now)
+            for reconciliation in commit.reconciliations:
+                self._settle(reconciliation, commit.tags, now)
             for posting in commit.postings:
                 self.outbox[posting.id] = posting
             final = commit.status is not Status.UNKNOWN
@@ -144,7 +146,12 @@ class MemoryDatabase:
     def read(self, table: Table, key: Key) -> Stored | None:
         """Read an item or its tombstone."""
         with self._lock:
-            return self.items.get((table.name, key))
+            return copy.deepcopy(self.items.get((table.name, key)))
+
+    def park(self, posting: str, reason: str) -> None:
+        """Keep it with its reason."""
+        with self._lock:
+            self.parked.setdefault(posting, reason)
 
     def mark_sent(self, posting: str, now: datetime) -> None:
         """Note that a posting was sent."""
@@ -172,8 +179,8 @@ class MemoryDatabase:
             message = f"{write.table.name} {'/'.join(write.key)} has changed since it was read."
             raise Conflict(message)
 
-    def _demand_unknown(self, verdict: Verdict) -> None:
-        view = self.records.get(verdict.record)
+    def _demand_unknown(self, reconciliation: Reconciliation) -> None:
+        view = self.records.get(reconciliation.record)
         if view is None or view.status is not Status.UNKNOWN:
             message = "The job to settle is not unknown."
             raise Conflict(message)
@@ -183,28 +190,36 @@ class MemoryDatabase:
         stored = self.items.get(place)
         match write:
             case Create(attributes=attributes):
-                self.items[place] = Stored(dict(attributes), 1 if stored is None else stored.version + 1)
-            case Replace(attributes=attributes, seen=seen):
-                self.items[place] = Stored(dict(attributes), seen + 1)
+                self.items[place] = Stored(copy.deepcopy(dict(attributes)), 1 if stored is None else stored.version + 1)
+            case Replace(attributes=attributes, seen=seen, changed=changed):
+                kept = {} if stored is None or stored.deleted else dict(stored.attributes)
+                written = {name: value for name, value in attributes.items() if name in changed}
+                keys = dict(zip(_key_names(write.table), write.key, strict=True))
+                self.items[place] = Stored(copy.deepcopy({**kept, **written, **keys}), seen + 1)
             case Delete(seen=seen):
-                names = (write.table.key,) if write.table.sort_key is None else (write.table.key, write.table.sort_key)
-                self.items[place] = Stored(dict(zip(names, write.key, strict=True)), seen + 1, deleted=True)
+                keys = dict(zip(_key_names(write.table), write.key, strict=True))
+                self.items[place] = Stored(keys, seen + 1, deleted=True)
             case Unchanged():
                 pass
             case _:
                 assert_never(write)
 
-    def _settle(self, verdict: Verdict, now: datetime) -> None:
-        view = self.records[verdict.record]
-        final = verdict.status in ENDED
-        self.records[verdict.record] = replace(
+    def _settle(self, reconciliation: Reconciliation, tags: tuple[str, ...], now: datetime) -> None:
+        view = self.records[reconciliation.record]
+        final = reconciliation.status in ENDED
+        self.records[reconciliation.record] = replace(
             view,
-            status=verdict.status,
-            result=verdict.result,
+            status=reconciliation.status,
+            result=reconciliation.result,
+            tags=tags,
             death=view.death if final else 0,
             payload=None if final else view.payload,
             expires=now + RETENTION if final else None,
         )
+
+
+def _key_names(table: Table) -> tuple[str, ...]:
+    return (table.key,) if table.sort_key is None else (table.key, table.sort_key)
 
 
 _LOST = "Another attempt holds the job, or it has ended."

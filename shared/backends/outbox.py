@@ -41,6 +41,17 @@ class DynamoDBOutbox:
     client: Any
     table: str
 
+    def park(self, posting: str, reason: str) -> None:
+        """Keep it with its reason; it never expires."""
+        with translated("dynamodb"), contextlib.suppress(self.client.exceptions.ConditionalCheckFailedException):
+            self.client.update_item(
+                TableName=self.table,
+                Key={"id": {"S": posting}},
+                UpdateExpression="SET parked = if_not_exists(parked, :reason)",
+                ConditionExpression="attribute_exists(id)",
+                ExpressionAttributeValues={":reason": {"S": reason}},
+            )
+
     def mark_sent(self, posting: str, now: datetime) -> None:
         """Note that it was sent, and let it expire."""
         with translated("dynamodb"), contextlib.suppress(self.client.exceptions.ConditionalCheckFailedException):

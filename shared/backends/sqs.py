@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shared.backends.aws import translated
+from shared.dead_letter import least
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
 from shared.errors import Refused
 from shared.limits import MESSAGE_ATTRIBUTES, MESSAGE_BYTES
-from shared.producer import Failure
+from shared.message import ENCODING_ATTRIBUTE
+from shared.producer import NotTaken
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,16 +40,16 @@ class SqsQueue:
     url: str
     dead_letter_url: str = ""
 
-    def send(self, batch: Sequence[Outgoing]) -> Sequence[str | Failure]:
+    def send(self, batch: Sequence[Outgoing]) -> Sequence[str | NotTaken]:
         """Send at most ten messages; an entry that SQS mentions in neither list counts as not sent."""
         entries = [self._entry(str(place), message) for place, message in enumerate(batch)]
         with translated("sqs"):
             answer = self.client.send_message_batch(QueueUrl=self.url, Entries=entries)
-        results: list[str | Failure] = [Failure("NotMentioned", final=False)] * len(batch)
+        results: list[str | NotTaken] = [NotTaken("NotMentioned", final=False)] * len(batch)
         for entry in answer.get("Successful", []):
             results[int(entry["Id"])] = str(entry["MessageId"])
         for entry in answer.get("Failed", []):
-            results[int(entry["Id"])] = Failure(str(entry["Code"]), final=bool(entry["SenderFault"]))
+            results[int(entry["Id"])] = NotTaken(str(entry["Code"]), final=bool(entry["SenderFault"]))
         return results
 
     def hide(self, delivery: Delivery, after: timedelta) -> None:
@@ -64,11 +66,14 @@ class SqsQueue:
         attributes = {name: _attribute(value) for name, value in delivery.attributes.items()}
         attributes.pop(DEAD_LETTER_ATTRIBUTE, None)
         if len(attributes) >= MESSAGE_ATTRIBUTES:
-            # No slot is free: the originals travel inside the reason, so that nothing of them is lost.
-            reason = json.dumps({**json.loads(reason), ORIGINAL_ATTRIBUTES: dict(delivery.attributes)})
-            attributes = {}
-        attributes[DEAD_LETTER_ATTRIBUTE] = {"DataType": "String", "StringValue": reason}
-        size = len(delivery.body.encode()) + sum(_size(name, value) for name, value in attributes.items())
+            # No slot is free: the originals travel inside the reason, but for the one without which nobody could read it.
+            folded = {name: value for name, value in delivery.attributes.items() if name != ENCODING_ATTRIBUTE}
+            reason = json.dumps({**json.loads(reason), ORIGINAL_ATTRIBUTES: folded})
+            attributes = {name: value for name, value in attributes.items() if name == ENCODING_ATTRIBUTE}
+        if _total(delivery.body, attributes) + _size(DEAD_LETTER_ATTRIBUTE, _text(reason)) > MESSAGE_BYTES:
+            reason = least(reason)
+        attributes[DEAD_LETTER_ATTRIBUTE] = _text(reason)
+        size = _total(delivery.body, attributes)
         if size > MESSAGE_BYTES:
             message = f"The dead letter has {size} bytes, SQS takes {MESSAGE_BYTES}: SQS's own redrive moves it, without a reason."
             raise Refused(message)
@@ -84,19 +89,24 @@ class SqsQueue:
                 QueueUrl=self.dead_letter_url, MessageBody=delivery.body, MessageAttributes=attributes, **more
             )
 
-    @staticmethod
-    def _entry(place: str, message: Outgoing) -> dict[str, Any]:
+    @property
+    def _is_fifo(self) -> bool:
+        return self.url.endswith(".fifo")
+
+    def _entry(self, place: str, message: Outgoing) -> dict[str, Any]:
         entry: dict[str, Any] = {"Id": place, "MessageBody": message.body}
         if message.attributes:
             entry["MessageAttributes"] = {
                 name: {"DataType": "String", "StringValue": value} for name, value in message.attributes.items()
             }
+        if self._is_fifo:  # takes no delay of its own for a message, and needs a group: without one it is one by itself
+            entry["MessageDeduplicationId"] = message.deduplication
+            entry["MessageGroupId"] = message.group or message.deduplication
+            return entry
         if message.delay:
             entry["DelaySeconds"] = int(message.delay.total_seconds())
         if message.group is not None:
             entry["MessageGroupId"] = message.group
-        if message.deduplication is not None:
-            entry["MessageDeduplicationId"] = message.deduplication
         return entry
 
 
@@ -106,6 +116,14 @@ def _attribute(value: Mapping[str, Any]) -> dict[str, Any]:
     if value.get("binaryValue") is not None:
         return {"DataType": kind, "BinaryValue": base64.b64decode(value["binaryValue"])}
     return {"DataType": kind, "StringValue": str(value.get("stringValue", ""))}
+
+
+def _text(value: str) -> dict[str, Any]:
+    return {"DataType": "String", "StringValue": value}
+
+
+def _total(body: str, attributes: Mapping[str, Mapping[str, Any]]) -> int:
+    return len(body.encode()) + sum(_size(name, value) for name, value in attributes.items())
 
 
 def _size(name: str, attribute: Mapping[str, Any]) -> int:

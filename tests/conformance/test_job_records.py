@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from shared.claim import Claim, Ended, Granted, HeldByOther, KeyReused, Spent, StaleCopy, TooEarly
 from shared.errors import ClaimLost, Conflict
 from shared.item import Create, Delete, Replace, Unchanged, Write
-from shared.job_record import Commit, Release, Status, Verdict, record_id
+from shared.job_record import Commit, Reconciliation, Release, Status, record_id
 from shared.outbox import Posting
 from shared.outcome import Failure
 from tests.world import START, THINGS
@@ -199,7 +200,10 @@ def test_a_commit_writes_all_or_nothing(stores: Stores) -> None:
     stores.records.commit(setup, Commit(Status.COMPLETED, writes=(Create(THINGS, (name,), {"id": name}),)), START)
     hold = granted(stores, claim()).hold
     other = f"thing-{next(fresh)}"
-    writes = (Create(THINGS, (other,), {"id": other}), Replace(THINGS, (name,), {"id": name, "text": "y"}, 7))
+    writes = (
+        Create(THINGS, (other,), {"id": other}),
+        Replace(THINGS, (name,), {"id": name, "text": "y"}, 7, frozenset({"text"})),
+    )
     posting = Posting(f"posting-{next(fresh)}", "notes", "{}")
     with pytest.raises(Conflict):
         stores.records.commit(hold, Commit(Status.COMPLETED, writes=writes, postings=(posting,)), START)
@@ -215,7 +219,7 @@ def test_every_write_carries_its_condition(stores: Stores, kind: str) -> None:
     stores.records.commit(setup, Commit(Status.COMPLETED, writes=(Create(THINGS, (name,), {"id": name}),)), START)
     writes: dict[str, Write] = {
         "create": Create(THINGS, (name,), {"id": name}),
-        "replace": Replace(THINGS, (name,), {"id": name}, 2),
+        "replace": Replace(THINGS, (name,), {"id": name}, 2, frozenset()),
         "delete": Delete(THINGS, (name,), 2, START),
         "unchanged": Unchanged(THINGS, (name,), 2),
         "absent": Unchanged(THINGS, (name,), None),
@@ -241,7 +245,7 @@ def test_versions_go_on_behind_a_deletion_so_that_nothing_old_fits_again(stores:
     stored = stores.items.read(THINGS, (name,))
     assert (stored.deleted, stored.version, stored.attributes["text"]) == (False, 3, "two")
     with pytest.raises(Conflict):
-        commit(Replace(THINGS, (name,), {"id": name}, 1))
+        commit(Replace(THINGS, (name,), {"id": name}, 1, frozenset()))
 
 
 def test_an_unknown_job_never_expires_and_is_settled_by_another_job_once(stores: Stores) -> None:
@@ -250,17 +254,53 @@ def test_an_unknown_job_never_expires_and_is_settled_by_another_job_once(stores:
     stores.records.commit(hold, Commit(Status.UNKNOWN, failure=FAILURE), START)
     view = stores.records.view(first.record)
     assert (view.status, view.expires, view.last_failure, view.payload) == (Status.UNKNOWN, None, FAILURE, "{}")
-    verdict = Verdict(first.record, Status.COMPLETED, '"found"')
-    stores.records.commit(granted(stores, claim()).hold, Commit(Status.COMPLETED, verdicts=(verdict,)), START)
+    reconciliation = Reconciliation(first.record, Status.COMPLETED, '"found"')
+    commit = Commit(Status.COMPLETED, tags=("t",), reconciliations=(reconciliation,))
+    stores.records.commit(granted(stores, claim()).hold, commit, START)
     view = stores.records.view(first.record)
     assert (view.status, view.result, view.payload) == (Status.COMPLETED, '"found"', None)
+    # A copy of its message repeats the invalidation of the commit that settled it.
+    assert stores.records.claim(again(first), START) == Ended(Status.COMPLETED, ("t",), '"found"')
     with pytest.raises(Conflict):
-        stores.records.commit(granted(stores, claim()).hold, Commit(Status.COMPLETED, verdicts=(verdict,)), START)
+        stores.records.commit(
+            granted(stores, claim()).hold, Commit(Status.COMPLETED, reconciliations=(reconciliation,)), START
+        )
 
 
 def test_an_unknown_job_may_be_set_to_run_again(stores: Stores) -> None:
     first = claim()
     stores.records.commit(granted(stores, first).hold, Commit(Status.UNKNOWN), START)
-    verdict = Verdict(first.record, Status.RETRYING)
-    stores.records.commit(granted(stores, claim()).hold, Commit(Status.COMPLETED, verdicts=(verdict,)), START)
+    reconciliation = Reconciliation(first.record, Status.RETRYING)
+    stores.records.commit(
+        granted(stores, claim()).hold, Commit(Status.COMPLETED, reconciliations=(reconciliation,)), START
+    )
     assert granted(stores, again(first)).attempt == 2
+
+
+def test_an_update_writes_what_was_changed_and_leaves_the_rest(stores: Stores) -> None:
+    name = f"thing-{next(fresh)}"
+    kinds: dict[str, Any] = {
+        "n": frozenset({1, Decimal("2.5")}),
+        "b": b"\x00",
+        "big": 10**50,
+        "d": Decimal("30.40"),
+        "l": [1, {"x": None}],
+    }
+
+    def commit(*writes: Any) -> None:
+        stores.records.commit(granted(stores, claim()).hold, Commit(Status.COMPLETED, writes=writes), START)
+
+    commit(Create(THINGS, (name,), {"id": name, "text": "one", **kinds}))
+    before = stores.items.read(THINGS, (name,))
+    assert before.attributes == {"id": name, "text": "one", **kinds}
+    commit(Replace(THINGS, (name,), {**before.attributes, "text": "two", "n": "not written"}, 1, frozenset({"text"})))
+    after = stores.items.read(THINGS, (name,))
+    assert (after.version, after.attributes) == (2, {**before.attributes, "text": "two"})
+
+
+def test_what_a_handler_does_to_a_value_it_read_is_not_in_the_store(stores: Stores) -> None:
+    name = f"thing-{next(fresh)}"
+    write = Create(THINGS, (name,), {"id": name, "lines": ["a"]})
+    stores.records.commit(granted(stores, claim()).hold, Commit(Status.COMPLETED, writes=(write,)), START)
+    stores.items.read(THINGS, (name,)).attributes["lines"].append("b")
+    assert stores.items.read(THINGS, (name,)).attributes["lines"] == ["a"]

@@ -15,7 +15,7 @@ from shared.errors import Refused, Unavailable
 from shared.job import JobTypes
 from shared.limits import MESSAGE_BYTES
 from shared.message import read_message, typed_payload
-from shared.producer import Failure, Outgoing
+from shared.producer import NotTaken, Outgoing
 from shared.runtime import producer
 from tests.aws import create_queue
 from tests.world import Note, body, event, note_job, record_of
@@ -66,10 +66,10 @@ def test_out_06_entries_are_told_apart_by_place() -> None:
 
     answers = SqsQueue(Stub(), "u").send([Outgoing(str(number)) for number in range(4)])
     assert answers == [
-        Failure("Throttled", final=False),
-        Failure("NotMentioned", final=False),
+        NotTaken("Throttled", final=False),
+        NotTaken("NotMentioned", final=False),
         "m2",
-        Failure("InvalidMessageContents", final=True),
+        NotTaken("InvalidMessageContents", final=True),
     ]
 
 
@@ -102,6 +102,36 @@ def test_ten_attributes_travel_within_the_reason(queue: SqsQueue) -> None:
     kept = received(queue, queue.dead_letter_url)["MessageAttributes"]
     reason = json.loads(kept[DEAD_LETTER_ATTRIBUTE]["StringValue"])
     assert (reason["reason"], reason["attributes"]["a9"]["stringValue"]) == ("unknown-order", "9")
+
+
+def test_ten_attributes_keep_the_one_that_says_how_to_read_the_body(queue: SqsQueue) -> None:
+    attributes = {f"a{number}": {"stringValue": str(number), "dataType": "String"} for number in range(9)}
+    attributes["content-encoding"] = {"stringValue": "base64", "dataType": "String"}
+    queue.dead_letter(delivery(attributes=attributes), REASON)
+    kept = received(queue, queue.dead_letter_url)["MessageAttributes"]
+    assert kept["content-encoding"]["StringValue"] == "base64"
+    assert set(kept) == {"content-encoding", DEAD_LETTER_ATTRIBUTE}
+
+
+def test_a_dead_letter_with_little_room_says_at_least_why(queue: SqsQueue) -> None:
+    reason = json.dumps({"reason": "malformed-json", "death": 1, "error": "x" * 200})
+    queue.dead_letter(delivery("x" * (MESSAGE_BYTES - 100)), reason)
+    kept = received(queue, queue.dead_letter_url)["MessageAttributes"]
+    assert json.loads(kept[DEAD_LETTER_ATTRIBUTE]["StringValue"]) == {"reason": "malformed-json", "death": 1}
+
+
+@pytest.mark.usefixtures("aws_endpoint")
+def test_a_fifo_queue_gets_what_the_relay_sends_with_and_without_a_group() -> None:
+    sqs = client("sqs")
+    url = sqs.create_queue(QueueName="relayed.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
+    fifo = SqsQueue(sqs, url)
+    messages = [
+        Outgoing("one", delay=timedelta(seconds=5), group="g", deduplication="p1"),
+        Outgoing("two", deduplication="p2"),
+    ]
+    assert all(isinstance(answer, str) for answer in fifo.send(messages))
+    got = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, AttributeNames=["All"])["Messages"]
+    assert {message["Body"]: message["Attributes"]["MessageGroupId"] for message in got} == {"one": "g", "two": "p2"}
 
 
 def test_a_dead_letter_without_room_for_its_reason_is_refused(queue: SqsQueue) -> None:

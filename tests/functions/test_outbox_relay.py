@@ -15,7 +15,7 @@ from shared.backends.aws import client
 from shared.backends.outbox import DynamoDBOutbox, read_posting, write_posting
 from shared.errors import EventError, Unavailable
 from shared.outbox import Posting
-from shared.producer import Failure, Outgoing
+from shared.producer import NotTaken, Outgoing
 from shared.telemetry import NO_JOB_TYPE, Silent
 from tests.aws import Database
 from tests.world import START, FakeClock
@@ -32,20 +32,27 @@ class Sent:
     """Queues and an outbox that note what they are told."""
 
     refusing: set[str] = field(default_factory=set)
+    final: bool = False
     deaf: bool = False
 
     def __post_init__(self) -> None:
         self.queues: defaultdict[str, list[Outgoing]] = defaultdict(list)
         self.marked: list[str] = []
+        self.parked: dict[str, str] = {}
         self.telemetry = Silent()
+
+    def park(self, posting: str, reason: str) -> None:
+        self.parked[posting] = reason
 
     def queue(self, worker: str) -> Any:
         sent = self
+        if worker == "absent":
+            return None
 
         class Queue:
-            def send(self, batch: Sequence[Outgoing]) -> Sequence[str | Failure]:
+            def send(self, batch: Sequence[Outgoing]) -> Sequence[str | NotTaken]:
                 sent.queues[worker] += [message for message in batch if message.body not in sent.refusing]
-                return [Failure("Throttled", final=False) if m.body in sent.refusing else "id" for m in batch]
+                return [NotTaken("Code", final=sent.final) if m.body in sent.refusing else "id" for m in batch]
 
         return Queue()
 
@@ -71,7 +78,10 @@ def test_a_posting_is_written_and_read_back_whole() -> None:
 def test_postings_go_to_the_queues_of_their_workers_with_delay_and_group() -> None:
     sent = Sent()
     sent.relay.relay([FULL, Posting("p2", "users", "b")])
-    assert sent.queues == {"payments": [Outgoing("{}", {}, timedelta(seconds=7), "tenant")], "users": [Outgoing("b")]}
+    assert sent.queues == {
+        "payments": [Outgoing("{}", {}, timedelta(seconds=7), "tenant", "p1")],
+        "users": [Outgoing("b", deduplication="p2")],
+    }
     assert sent.marked == ["p1", "p2"]
 
 
@@ -117,3 +127,25 @@ def test_marking_is_repeatable_and_forgives_an_item_that_has_expired(aws_endpoin
     assert int(item["ttl"]["N"]) == int((START + timedelta(days=7)).timestamp())
     outbox.mark_sent("gone", START)
     assert "Item" not in dynamodb.get_item(TableName=database.outbox_table, Key={"id": {"S": "gone"}})
+
+
+def test_what_can_never_be_sent_is_parked_with_its_reason_and_stops_nobody() -> None:
+    sent = Sent(refusing={"bad"}, final=True)
+    sent.relay.relay(
+        [Posting("p1", "absent", "x"), Posting("p2", "payments", "bad"), Posting("p3", "payments", "good")]
+    )
+    assert sent.parked == {"p1": "no worker 'absent' is deployed here", "p2": "Code"}
+    assert sent.marked == ["p3"]
+    assert sent.telemetry.counts["parked", NO_JOB_TYPE] == 2
+
+
+def test_a_parked_item_stays_with_its_first_reason(aws_endpoint: str) -> None:
+    database = Database.create()
+    dynamodb = client("dynamodb")
+    dynamodb.put_item(TableName=database.outbox_table, Item=write_posting(FULL, START))
+    outbox = DynamoDBOutbox(dynamodb, database.outbox_table)
+    outbox.park("p1", "first")
+    outbox.park("p1", "second")
+    item = dynamodb.get_item(TableName=database.outbox_table, Key={"id": {"S": "p1"}})["Item"]
+    assert item["parked"]["S"] == "first"
+    assert "ttl" not in item

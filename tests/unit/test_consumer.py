@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from dataclasses import replace
@@ -10,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shared.backends.powertools import PowertoolsTelemetry
 from shared.clock import SystemClock
 from shared.consumer import Consumer, partial_response
 from shared.delivery import read_event
 from shared.errors import EventError
+from shared.telemetry import Silent
 from tests.world import Context, Note, World, body, event, failures, record_of
 
 if TYPE_CHECKING:
@@ -46,11 +49,38 @@ def test_i18_only_what_comes_back_is_named() -> None:
     assert failures(answer) == ["m2"]
 
 
-def test_a_fault_of_the_pipeline_itself_leaves_the_neighbours_alone() -> None:
-    world = World.of(lock=lambda payload: 1 / 0 if payload.thing == "bad" else payload.thing)
-    answer = world.handle(event(record_of(note("good"), "m1"), record_of(note("bad"), "m2")))
-    assert failures(answer) == ["m2"]
-    assert world.telemetry.warnings[0][0] == "pipeline_failed"
+@pytest.mark.parametrize("telemetry", [Silent(), PowertoolsTelemetry("notes")], ids=["silent", "powertools"])
+def test_a_fault_of_the_pipeline_itself_leaves_the_neighbours_alone(
+    telemetry: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = World.of()
+    world.telemetry = telemetry
+    claim = world.database.claim
+
+    class Broken:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(claim.__self__, name)
+
+        def claim(self, asked: Any, now: Any) -> Any:
+            if asked.idempotency_key == "key-bad":
+                text = "canary"
+                raise KeyError(text)
+            return claim(asked, now)
+
+    world.database = Broken()
+    batch = event(*(record_of(note(name), name) for name in ("good", "bad", "fine")))
+    assert failures(world.handle(batch)) == ["bad"]
+    assert "canary" not in capsys.readouterr().out
+    if isinstance(telemetry, Silent):
+        assert telemetry.warnings[0][0] == "pipeline_failed"
+
+
+@pytest.mark.parametrize("lock", [lambda payload: 1 / 0, lambda payload: "", lambda payload: payload.thing == "x"])
+def test_a_lock_that_fails_on_a_payload_dead_letters_its_message(lock: Any) -> None:
+    world = World.of(lock=lock)
+    assert failures(world.handle(event(record_of(note("a"), "m1")))) == []
+    ((_, reason),) = world.queue.dead
+    assert json.loads(reason)["reason"] == "invalid-lock-key"
 
 
 def fifo(handler: Any) -> World:

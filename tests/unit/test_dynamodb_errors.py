@@ -179,11 +179,12 @@ def test_throttling_and_silence_are_unavailable(raised: Exception) -> None:
         records(Stub(reads=[raised])).view("r")
 
 
-def test_a_permission_that_is_missing_is_loud() -> None:
+def test_a_table_that_is_missing_is_loud_and_a_missing_permission_waits_for_a_deploy() -> None:
     with pytest.raises(ClientError):
-        records(Stub([error("AccessDeniedException")])).claim(claim(), START)
-    with pytest.raises(ClientError):
-        commit(Stub([error("AccessDeniedException")]))
+        records(Stub([error("ResourceNotFoundException")])).claim(claim(), START)
+    denied = error("AccessDeniedException")
+    with pytest.raises(Unavailable):
+        commit(Stub([denied], [denied]))
 
 
 def test_a_table_that_the_function_was_not_given_is_named() -> None:

@@ -8,24 +8,29 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shared.cache import Hit
 from shared.errors import (
     CacheUnavailable,
     ClaimLost,
     DeadLetter,
+    NoAnswer,
     OutcomeUnknown,
     Postpone,
+    Refused,
     RetryLater,
     Unavailable,
 )
 from shared.job import WithoutLease
 from shared.job_record import SYSTEM, Status, record_id
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Failed, Postponed, Retried, Unknown
+from shared.retry import Retry
 from tests.world import THINGS, Note, World, body, note_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shared.unit_of_work import UnitOfWork
+    from shared.retry import Retry
+from shared.unit_of_work import UnitOfWork
 
 RECORD = record_id(SYSTEM, "note", "k1")
 
@@ -500,3 +505,78 @@ def test_i48_neither_payload_nor_key_is_logged() -> None:
     world.run(body(idempotency_key="canary-key", payload={"thing": "canary-thing"}))
     world.run(body(idempotency_key="canary-2", payload={"thing": 5, "canary": 1}))
     assert "canary" not in repr(world.telemetry.jobs) + repr(world.telemetry.warnings)
+
+
+def test_a_store_that_does_not_answer_a_read_costs_no_attempt() -> None:
+    world = World.of(raising(Unavailable("busy", dependency="dynamodb")))
+    for _ in range(5):
+        outcome, _ = world.run(body())
+        assert isinstance(outcome, Postponed)
+        assert outcome.because is Because.STORE_UNAVAILABLE
+        world.clock.pass_(timedelta(minutes=2))
+    assert world.database.view(RECORD).attempts == 0
+
+
+def test_a_commit_that_nobody_answers_for_leaves_the_claim_to_its_deadline() -> None:
+    world = World.of(raising(NoAnswer("silence", dependency="dynamodb")))
+    outcome, _ = world.run(body())
+    assert isinstance(outcome, Postponed)
+    assert world.database.view(RECORD).status is Status.RUNNING
+
+
+def test_a_commit_that_landed_in_the_last_attempt_is_not_dead_lettered_and_its_cache_is_invalidated() -> None:
+    world = World.of(retry=Retry(max_attempts=1))
+    inner = world.database
+
+    class Lost:
+        """The transaction is written, its reply is lost, and so is the look at it."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(inner, name)
+
+        def commit(self, *arguments: Any) -> None:
+            inner.commit(*arguments)
+            raise Unavailable("no answer", dependency="elsewhere")
+
+    world.cache.fetch("thing/a", "n", "r1", timedelta(days=1))
+    world.cache.store("thing/a", "n", "r1", "old", timedelta(days=1))
+    world.database = Lost()
+    outcome, acknowledged = world.run(body())
+    assert isinstance(outcome, DeadLettered)
+    assert not acknowledged
+    assert not world.queue.dead
+    world.database = inner
+    assert world.run(body()) == (Duplicate("completed"), True)
+    assert not isinstance(world.cache.fetch("thing/a", "n", "r2", timedelta(days=1)), Hit)
+
+
+@pytest.mark.parametrize("after", [timedelta.max, timedelta(days=10), timedelta(0), timedelta(-5)])
+@pytest.mark.parametrize("error", [RetryLater, Postpone])
+def test_a_wait_beyond_what_sqs_can_hold_is_cut_and_none_is_a_hot_loop(error: Any, after: timedelta) -> None:
+    world = World.of(raising(error("later", after=after)))
+    outcome, _ = world.run(body())
+    assert isinstance(outcome, Retried | Postponed)
+    assert timedelta(0) < outcome.after < timedelta(hours=12)
+    assert world.database.view(RECORD).status is Status.RETRYING
+
+
+def test_text_that_nobody_can_encode_does_not_hold_a_job() -> None:
+    world = World.of(raising(DeadLetter("b\ud83dd", "\ud83d")))
+    outcome, acknowledged = world.run(body())
+    assert isinstance(outcome, DeadLettered)
+    assert acknowledged
+    world = World.of(lambda payload, work: Failed("x", "\ud83d"))
+    assert isinstance(world.run(body())[0], DeadLettered)
+
+
+def test_a_claim_that_the_store_refuses_is_dead_lettered_with_its_reason() -> None:
+    class Refusing:
+        def claim(self, *arguments: Any) -> Any:
+            raise Refused("dynamodb refuses it")
+
+    world = World.of()
+    world.database = Refusing()
+    outcome, acknowledged = world.run(body())
+    assert isinstance(outcome, DeadLettered)
+    assert acknowledged
+    assert json.loads(world.queue.dead[0][1])["reason"] == "permanent"

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from shared.dependency import Dependency
 from shared.errors import DeclarationError
@@ -38,6 +38,24 @@ class Weight(Payload):
     """A payload that DynamoDB could not keep exactly."""
 
     weights: list[float | None]
+
+
+class Made(Payload):
+    """A payload that is another one at each delivery."""
+
+    made: str = Field(default_factory=str)
+
+
+class Tagged(Payload):
+    """A payload without an order."""
+
+    tags: frozenset[str]
+
+
+class Anything(Payload):
+    """A payload that says nothing."""
+
+    values: dict[str, Any]
 
 
 class Loose(Payload):
@@ -74,7 +92,7 @@ def test_wrong_options_are_refused_with_the_repair(change: dict[str, Any], says:
         job("lines", **{**TIMES, **change})(lines)
 
 
-@pytest.mark.parametrize("name", ["Capture", "capture_payment", "", "a b", "x" * 3 + "-"])
+@pytest.mark.parametrize("name", ["Capture", "capture_payment", "", "a b", "x" * 3 + "-", "x" * 61])
 def test_names_are_lower_case_words(name: str) -> None:
     with pytest.raises(DeclarationError, match="lower case words"):
         job(name, **TIMES)(lines)
@@ -95,6 +113,24 @@ def test_pay_09_a_float_in_a_payload_is_refused_at_declaration() -> None:
     def handler(payload: Weight, work: Any) -> None: ...
 
     with pytest.raises(DeclarationError, match="use Decimal"):
+        job("x", **TIMES)(handler)
+
+
+@pytest.mark.parametrize(
+    ("payload", "says"), [(Made, "default_factory"), (Tagged, "use a tuple"), (Anything, "say what it is")]
+)
+def test_a_payload_whose_fingerprint_would_not_be_stable_is_refused(payload: type[Payload], says: str) -> None:
+    def handler(payload: Note, work: Any) -> None: ...
+
+    handler.__annotations__["payload"] = payload
+    with pytest.raises(DeclarationError, match=says):
+        job("x", **TIMES)(handler)
+
+
+def test_an_async_handler_is_refused() -> None:
+    async def handler(payload: Note, work: Any) -> None: ...
+
+    with pytest.raises(DeclarationError, match="plain `def`"):
         job("x", **TIMES)(handler)
 
 

@@ -44,7 +44,8 @@ def test_pay_09_numbers_that_dynamodb_would_cut_or_refuse_are_refused(number: An
         ({1: 2}, "key that is no string"),
         (object(), "use str, int"),
         (frozenset(), "empty"),
-        (frozenset({1}), "more than strings"),
+        (frozenset({1, "a"}), "more than strings"),
+        (range(3), "use str, int"),
         (10**40 + 1, "38"),
     ],
     ids=repr,
@@ -52,6 +53,17 @@ def test_pay_09_numbers_that_dynamodb_would_cut_or_refuse_are_refused(number: An
 def test_values_that_dynamodb_refuses_are_named_with_their_place(value: Any, says: str) -> None:
     with pytest.raises(Refused, match=says):
         check_item({"id": "a", "v": value}, ["id"], "item")
+
+
+@pytest.mark.parametrize("value", [frozenset({1, Decimal("2.5")}), frozenset({"a"}), frozenset({b"a"}), (1, 2), [None]])
+def test_values_that_dynamodb_takes_pass(value: Any) -> None:
+    check_item({"id": "a", "v": value}, ["id"], "item")
+
+
+def test_an_item_has_a_hundred_attributes_at_the_top() -> None:
+    check_item({"id": "a", **{f"a{number}": 1 for number in range(99)}}, ["id"], "item")
+    with pytest.raises(Refused, match="into a map"):
+        check_item({"id": "a", **{f"a{number}": 1 for number in range(100)}}, ["id"], "item")
 
 
 def test_nesting_ends_where_dynamodb_ends() -> None:

@@ -68,6 +68,11 @@ def payload_of(payload: str) -> Amount:
         body(payload={"n": 0}).replace(": 0", ": " + "1" * 39),
         body(payload={"n": 0}).replace(": 0", ": 1e126"),
         body(payload={"n": 0}).replace(": 0", ": 1e-131"),
+        body(payload={"n": 0}).replace(": 0", ": 1e9999999"),
+        body(payload={"n": 0}).replace(": 0", ": 1e99999999999999999999"),
+        body(payload={"n": 0}).replace(": 0", ": 0e99999999999999999999"),
+        body(payload={"n": 0}).replace(": 0", f": 0.{'0' * 100_000}1"),
+        "1e9999999",
         body(payload={"text": "\ud83d"}),
         '{"job_type":"note","job_type":"other","idempotency_key":"k","payload":{}}',
     ],
@@ -156,6 +161,38 @@ def test_errors_name_fields_and_never_values() -> None:
         payload_of('{"count":"canary"}')
     assert "count" in caught.value.detail
     assert "canary" not in caught.value.detail
+
+
+def test_a_payload_that_its_job_record_could_not_keep_is_refused_with_its_size() -> None:
+    assert reason(body(payload={"text": "\u4e2d" * 90_000})) == "payload-too-large"
+    read_message(body(payload={"text": "x" * 250_000}))
+
+
+def test_a_short_number_never_becomes_a_long_one() -> None:
+    message = read_message(body(payload={"n": 0}).replace(": 0", ": 1e125"))
+    assert message.payload == '{"n":1e125}'
+
+
+def test_a_field_added_with_a_default_leaves_fingerprints_as_they_were() -> None:
+    message = Message("note", 1, "k", "{}")
+    assert fingerprint(message, Amount(count=3)) == fingerprint(message, Amount(count=3, text=""))
+    assert fingerprint(message, Amount(count=3)) != fingerprint(message, Amount(count=3, text="x"))
+
+
+def test_what_the_consumer_would_refuse_is_refused_when_the_message_is_made() -> None:
+    job = amount_types().by_name["note"]
+    with pytest.raises(Malformed, match="malformed-json"):
+        job.message(Amount(count=10**39 + 1), key="k")
+    with pytest.raises(Malformed, match="payload-too-large"):
+        job.message(Amount(text="x" * 300_000), key="k")
+
+
+@given(st.text(alphabet="0123456789eE+-.", min_size=1, max_size=40))
+def test_no_number_breaks_the_reader(digits: str) -> None:
+    try:
+        read_message(f'{{"job_type":"note","idempotency_key":"k","payload":{{"n":{digits}}}}}')
+    except Malformed:
+        return
 
 
 def test_versions_newer_wait_and_older_are_refused() -> None:

@@ -10,32 +10,33 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shared.errors import NotSent, Refused, Unavailable
+from shared.job_record import SYSTEM, record_id
 from shared.limits import MESSAGE_BYTES
 from shared.message import Message, json_text
-from shared.producer import Failure, Outgoing, Producer, send_all
+from shared.producer import NotTaken, Outgoing, Producer, send_all
 from tests.world import Counter, FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-THROTTLED = Failure("Throttled", final=False)
-REFUSED = Failure("InvalidMessageContents", final=True)
+THROTTLED = NotTaken("Throttled", final=False)
+REFUSED = NotTaken("InvalidMessageContents", final=True)
 
 
 class Stub:
     """A queue that answers by the body of a message: how often it still refuses it."""
 
-    def __init__(self, refusals: dict[str, list[Failure]] | None = None, *, down: int = 0) -> None:
+    def __init__(self, refusals: dict[str, list[NotTaken]] | None = None, *, down: int = 0) -> None:
         self.refusals = refusals or {}
         self.down = down
         self.batches: list[list[Outgoing]] = []
 
-    def send(self, batch: Sequence[Outgoing]) -> Sequence[str | Failure]:
+    def send(self, batch: Sequence[Outgoing]) -> Sequence[str | NotTaken]:
         self.batches.append(list(batch))
         if self.down:
             self.down -= 1
             raise Unavailable("no answer", dependency="sqs")
-        answers: list[str | Failure] = []
+        answers: list[str | NotTaken] = []
         for message in batch:
             waiting = self.refusals.get(message.body)
             answers.append(waiting.pop(0) if waiting else f"id-{message.body}")
@@ -112,4 +113,19 @@ def test_a_fifo_queue_wants_a_group_and_is_deduplicated_by_the_key() -> None:
         producer(stub, fifo=True).enqueue(Message("note", 1, "k", "{}"))
     producer(stub, fifo=True).enqueue(Message("note", 1, "k", "{}"), group="g")
     ((sent,),) = stub.batches
-    assert sent.deduplication == "k"
+    assert sent.deduplication == record_id(SYSTEM, "note", "k")
+
+
+def test_a_fifo_queue_tells_two_job_types_with_one_key_apart() -> None:
+    stub = Stub()
+    producer(stub, fifo=True).enqueue_batch(
+        [Message("capture", 1, "k", "{}"), Message("refund", 1, "k", "{}")], group="g"
+    )
+    ((one, two),) = stub.batches
+    assert one.deduplication != two.deduplication
+
+
+@pytest.mark.parametrize("group", ["", " ", "a b", "x" * 129, "\u4e2d"])
+def test_a_group_that_sqs_refuses_is_refused(group: str) -> None:
+    with pytest.raises(Refused):
+        producer(Stub()).enqueue(Message("note", 1, "k", "{}"), group=group)

@@ -48,7 +48,7 @@ def validation_error() -> pydantic.ValidationError:
         (client_error("ProvisionedThroughputExceededException", 400), TRANSIENT),
         (client_error("InternalServerError", 500), TRANSIENT),
         (client_error("OverLimit", 403), TRANSIENT),
-        (client_error("AccessDeniedException", 400), PERMANENT),
+        (client_error("AccessDeniedException", 400), TRANSIENT),
         (client_error("ResourceNotFoundException", 400), PERMANENT),
         (client_error("Strange", 0), UNKNOWN),
         (botocore.exceptions.ReadTimeoutError(endpoint_url="u"), TRANSIENT),
@@ -98,6 +98,11 @@ def test_waits_double_up_to_the_cap_and_are_spread_over_all_of_it() -> None:
         assert ceiling * 0.95 < max(waits) <= ceiling
         tenth = sum(wait <= ceiling / 10 for wait in waits)
         assert 120 < tenth < 280  # a tenth of 2000, give or take
+
+
+def test_the_longest_strategy_has_a_wait_too() -> None:
+    retry = Retry(max_attempts=100, base=timedelta(hours=1), cap=timedelta(hours=12))
+    assert timedelta(0) < retry.wait(100, Random(1)) <= timedelta(hours=12)  # noqa: S311 - repeatable
 
 
 def test_a_permanent_error_has_one_attempt_and_an_unknown_one_few() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from shared.dead_letter import dossier
 from shared.errors import ClaimLost, Refused, Unavailable
-from shared.job_record import Hold
+from shared.job_record import Hold, JobView, Status
 from shared.limits import DEAD_LETTER_BYTES
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Failure, Outcome, Postponed, Retried, Unknown
 from shared.settlement import Settlement
@@ -23,14 +24,18 @@ DEAD = DeadLettered(FAILURE, 2, attempts=3, hold=Hold("r", "t"), names={"idempot
 class Order:
     """Notes the order of steps; a step named in `fails` raises."""
 
-    def __init__(self, **fails: Exception) -> None:
+    def __init__(self, view: JobView | None, fails: dict[str, Exception]) -> None:
         self.steps: list[str] = []
+        self.seen = view
         self.fails = fails
 
     def _step(self, name: str) -> None:
         self.steps.append(name)
         if name in self.fails:
             raise self.fails[name]
+
+    def view(self, record: str) -> JobView | None:
+        return self.seen
 
     def hide(self, *arguments: Any) -> None:
         self._step("hide")
@@ -42,9 +47,12 @@ class Order:
         self._step("mark")
 
 
-def settle(outcome: Outcome, **fails: Exception) -> tuple[bool, list[str]]:
+HELD = JobView("r", Status.RUNNING, 3, "1:a", token="t")
+
+
+def settle(outcome: Outcome, view: JobView | None = HELD, **fails: Exception) -> tuple[bool, list[str]]:
     world = World.of()
-    order = Order(**fails)
+    order = Order(view, fails)
     settlement = Settlement(order, order, world.clock, world.telemetry)  # type: ignore[arg-type]
     return settlement.settle(world.delivery(body()), outcome), order.steps
 
@@ -77,16 +85,24 @@ def test_a_dead_letter_is_sent_then_marked_then_acknowledged() -> None:
 
 
 def test_a_dead_letter_that_was_not_sent_is_neither_marked_nor_acknowledged() -> None:
-    assert settle(DEAD, send=Unavailable("x", dependency="sqs")) == (False, ["send"])
-    assert settle(DEAD, send=Refused("too large")) == (False, ["send"])
+    assert settle(DEAD, send=Unavailable("x", dependency="sqs")) == (False, ["send", "hide"])
+    assert settle(DEAD, send=Refused("too large")) == (False, ["send", "hide"])
 
 
 def test_a_dead_letter_that_was_not_marked_is_not_acknowledged() -> None:
-    assert settle(DEAD, mark=Unavailable("x", dependency="dynamodb")) == (False, ["send", "mark"])
+    assert settle(DEAD, mark=Unavailable("x", dependency="dynamodb")) == (False, ["send", "mark", "hide"])
 
 
-def test_a_dead_letter_whose_job_was_taken_over_is_acknowledged() -> None:
-    assert settle(DEAD, mark=ClaimLost()) == (True, ["send", "mark"])
+@pytest.mark.parametrize(
+    "view",
+    [None, replace(HELD, token="other"), replace(HELD, status=Status.COMPLETED)],
+    ids=["gone", "taken-over", "completed-after-all"],
+)
+def test_a_job_that_ended_or_was_taken_over_is_not_dead_lettered_and_its_message_comes_back(
+    view: JobView | None,
+) -> None:
+    assert settle(DEAD, view) == (False, ["hide"])
+    assert settle(DEAD, mark=ClaimLost()) == (False, ["send", "mark", "hide"])
 
 
 def test_a_dossier_says_why_when_and_what() -> None:

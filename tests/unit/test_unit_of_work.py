@@ -12,7 +12,7 @@ from shared.backends.memory_database import MemoryDatabase
 from shared.dependency import Dependency, Reply
 from shared.errors import DeclarationError, LeaseLost, Refused
 from shared.item import Create, Delete, Replace, Stored, Unchanged, Write
-from shared.job_record import Status, Verdict
+from shared.job_record import Reconciliation, Status
 from shared.lease import Lease
 from shared.message import Message
 from shared.table import Table
@@ -73,7 +73,9 @@ def test_updates_of_one_item_are_one_write_on_the_version_read() -> None:
     item = case.work.update(item, text="y")
     item = case.work.update(item, more=1)
     assert (item["text"], item["more"]) == ("y", 1)
-    assert case.work.writes == (Replace(THINGS, ("a",), {"id": "a", "text": "y", "more": 1}, 3),)
+    assert case.work.writes == (
+        Replace(THINGS, ("a",), {"id": "a", "text": "y", "more": 1}, 3, frozenset({"text", "more"})),
+    )
 
 
 def test_there_is_no_blind_overwrite() -> None:
@@ -114,11 +116,11 @@ def test_create_update_delete_within_one_unit_of_work() -> None:
     made = case.work.update(made, text="y")
     assert case.writes() == (Create(LINES, ("o", "1"), {"order": "o", "line": "1", "text": "y"}),)
     case.work.delete(made)
-    assert case.writes() == ()
+    assert case.writes() == (Unchanged(LINES, ("o", "1"), None),)  # what was believed absent still must be
     item = case.work.read(THINGS, "a")
     assert item is not None
     case.work.delete(item)
-    (write,) = case.work.writes
+    write = case.work.writes[-1]
     assert isinstance(write, Delete)
     assert write.seen == 3
 
@@ -129,7 +131,7 @@ def test_a_tombstone_reads_as_nothing_and_is_created_over_at_its_version() -> No
     assert case.work.read(THINGS, "a") is None
     assert case.writes() == (Unchanged(THINGS, ("a",), 4),)
     case.work.create(THINGS, id="a")
-    assert case.writes() == (Replace(THINGS, ("a",), {"id": "a"}, 4),)
+    assert case.writes() == (Replace(THINGS, ("a",), {"id": "a"}, 4, frozenset({"id"})),)
 
 
 def test_pay_09_floats_are_refused_when_staged() -> None:
@@ -171,18 +173,29 @@ def test_a_delay_that_sqs_refuses_is_refused(delay: timedelta) -> None:
         Case().work.enqueue(Message("note", 1, "k", "{}"), delay=delay)
 
 
-def test_messages_tags_and_verdicts_are_collected() -> None:
+def test_messages_tags_and_reconciliations_are_collected() -> None:
     work = Case().work
     work.enqueue(Message("note", 1, "k", "{}"), worker="others", delay=timedelta(seconds=3))
     work.invalidate("a", "b")
     work.invalidate("a")
-    work.settle(Verdict("r", Status.COMPLETED))
+    work.reconcile(Reconciliation("r", Status.COMPLETED))
     (posting,) = work.postings
     assert (posting.worker, posting.delay) == ("others", timedelta(seconds=3))
     assert work.tags == ("a", "b")
-    assert work.verdicts == (Verdict("r", Status.COMPLETED),)
-    with pytest.raises(Refused, match="must not be empty"):
-        work.invalidate("")
+    assert work.reconciliations == (Reconciliation("r", Status.COMPLETED),)
+    for wrong in ("", 5, None):
+        with pytest.raises(Refused, match="a string that is not empty"):
+            work.invalidate(wrong)  # type: ignore[arg-type]
+    with pytest.raises(Refused, match="settled twice"):
+        work.reconcile(Reconciliation("r", Status.FAILED))
+    with pytest.raises(Refused, match="not as running"):
+        Reconciliation("r", Status.RUNNING)
+
+
+@pytest.mark.parametrize("key", [(), ("a", "b"), ("",), (5,)])
+def test_a_key_of_another_shape_is_refused(key: Any) -> None:
+    with pytest.raises(Refused, match="is read by 1 strings"):
+        Case().work.read(THINGS, *key)
 
 
 def test_a_call_is_bounded_by_its_timeout_and_the_deadline() -> None:

@@ -53,6 +53,10 @@ def test_bat_01_a_visibility_over_twelve_hours_is_refused() -> None:
         ({"batch_size": 10_001, "window": SECOND}, "1 to 10000"),
         ({"batch_size": 0}, "1 to 10000"),
         ({"batch_concurrency": 0}, "1 or more"),
+        ({"batch_concurrency": 201}, "200 at the most"),
+        ({"batch_size": 2.5}, "whole number"),
+        ({"batch_size": True}, "whole number"),
+        ({"margin": timedelta(0)}, "leaves no time"),
     ],
     ids=str,
 )
@@ -63,6 +67,12 @@ def test_bat_14_illegal_batches_are_refused_with_the_range(options: dict[str, An
 
 def test_bat_14_a_large_batch_with_a_window_is_legal() -> None:
     assert worker(batch_size=100, batch_concurrency=100, window=5 * SECOND).rounds == 1
+    assert worker(batch_size=100, window=5 * SECOND).rounds == 10
+
+
+def test_a_fifo_batch_may_be_one_group_and_runs_one_after_another() -> None:
+    made = worker(fifo=True, batch_size=5)
+    assert (made.rounds, made.function_timeout) == (5, 160 * SECOND)
 
 
 def test_a_batch_that_cannot_be_run_in_time_is_refused_with_the_arithmetic() -> None:

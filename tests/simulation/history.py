@@ -1,0 +1,211 @@
+"""The database, recording every change of a job record, every acknowledgement and every read; and the checks over it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from shared.backends.memory_database import MemoryDatabase
+from shared.job_record import SYSTEM, JobView, Status, record_id
+
+if TYPE_CHECKING:
+    from shared.delivery import Delivery
+    from tests.simulation.world import World
+
+LEFT_NEVER = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
+
+
+class Violation(AssertionError):  # noqa: N818 - what was found
+    """An invariant does not hold."""
+
+
+def demand(holds: object, invariant: str, detail: object) -> None:
+    """Raise a violation unless it holds.
+
+    Raises:
+        Violation: naming the invariant.
+    """
+    if not holds:
+        message = f"{invariant}: {detail}"
+        raise Violation(message)
+
+
+@dataclass
+class Read:
+    """What a reader saw, and when it began to look."""
+
+    order: str
+    status: str
+    begun: float
+
+
+class History(MemoryDatabase):
+    """The database of a run."""
+
+    def __init__(self, clock: Any) -> None:
+        super().__init__(clock)
+        self.changes: list[tuple[str, JobView]] = []
+        self.reads: list[Read] = []
+        self.done_at: dict[str, float] = {}
+
+    def _note(self, record: str, before: JobView | None) -> None:
+        after = self.records.get(record)
+        if after is not None and after != before:
+            self.changes.append((record, after))
+
+    def claim(self, claim: Any, now: Any) -> Any:
+        before = self.records.get(claim.record)
+        answer = super().claim(claim, now)
+        self._note(claim.record, before)
+        return answer
+
+    def commit(self, hold: Any, commit: Any, now: Any) -> None:
+        before = {hold.record: self.records.get(hold.record)}
+        before.update(
+            {
+                reconciliation.record: self.records.get(reconciliation.record)
+                for reconciliation in commit.reconciliations
+            }
+        )
+        super().commit(hold, commit, now)
+        for record, view in before.items():
+            self._note(record, view)
+
+    def release(self, hold: Any, release: Any, now: Any) -> None:
+        before = self.records.get(hold.record)
+        super().release(hold, release, now)
+        self._note(hold.record, before)
+
+    def bury(self, hold: Any, death: Any, failure: Any, now: Any) -> None:
+        before = self.records.get(hold.record)
+        super().bury(hold, death, failure, now)
+        self._note(hold.record, before)
+
+    def ended(self, delivery: Delivery) -> None:
+        """The message's job is done, and its invalidation too."""
+        sent = json.loads(delivery.body)
+        view = self.records.get(record_id(SYSTEM, sent["job_type"], sent["idempotency_key"]))
+        order = sent["payload"].get("order_id")
+        if view is not None and f"order/{order}" in view.tags:
+            self.done_at.setdefault(order, self.clock.monotonic())
+
+    def saw(self, order: str, status: str, begun: float) -> None:
+        """A reader saw this status."""
+        self.reads.append(Read(order, status, begun))
+
+
+@dataclass
+class Checks:
+    """The invariants, over the history of a run that is at rest."""
+
+    world: World
+    checked: list[str] = field(default_factory=list)
+
+    def all(self) -> list[str]:
+        """Check all; give their names.
+
+        Raises:
+            Violation: one does not hold.
+        """
+        for check in (
+            self.i14_one_effect,
+            self.g5_one_charge,
+            self.i15_i16_states_are_monotone,
+            self.i19_attempts_are_bounded,
+            self.i24_everything_ends,
+            self.i26_conservation,
+            self.i36_no_stale_read,
+        ):
+            check()
+            self.checked.append(check.__name__)
+        return self.checked
+
+    def _record(self, job_type: str, key: str) -> JobView | None:
+        return self.world.history.records.get(record_id(SYSTEM, job_type, key))
+
+    def i14_one_effect(self) -> None:
+        """Each committed job changed its item once."""
+        history = self.world.history
+        for account, amounts in self.world.amounts.items():
+            done = [key for key in amounts if (view := self._record("add", key)) and view.status is Status.COMPLETED]
+            stored = history.items.get(("accounts", (account,)))
+            total = 0 if stored is None else stored.attributes["total"]
+            demand(total == sum(amounts[key] for key in done), "I14", f"{account} holds {total}, done are {done}")
+            demand((0 if stored is None else stored.version) == len(done), "I14", f"{account} changed {stored}")
+        for (table, key), stored in history.items.items():
+            if table == "orders":
+                paid = stored.attributes["status"] == "paid"
+                demand(stored.version == 1 + paid, "I14", f"{key} is {stored}")
+
+    def g5_one_charge(self) -> None:
+        """Each intent was charged once at most, and a paid order once."""
+        charges = self.world.provider.charges
+        demand(all(count == 1 for count in charges.values()), "G5", charges)
+        for (table, _), stored in self.world.history.items.items():
+            if table == "orders" and stored.attributes["status"] == "paid":
+                demand(charges[str(stored.attributes["payment_intent_id"])] == 1, "G5", stored)
+
+    def i15_i16_states_are_monotone(self) -> None:
+        """A final state is never left, its result never changes, and attempts never jump."""
+        last: dict[str, JobView] = {}
+        for record, after in self.world.history.changes:
+            before = last.get(record)
+            last[record] = after
+            if before is None:
+                continue
+            demand(before.status not in LEFT_NEVER, "I16", f"{before} became {after}")
+            if before.status is Status.UNKNOWN:
+                demand(
+                    after.status in {Status.COMPLETED, Status.FAILED, Status.RETRYING},
+                    "I16",
+                    f"{before} became {after}",
+                )
+            anew = after.death != before.death or before.status is Status.DEAD_LETTERED
+            demand(anew or abs(after.attempts - before.attempts) <= 1, "I16", f"{before} became {after}")
+            writer = (
+                after.status in {Status.COMPLETED, Status.FAILED, Status.RETRYING} and before.status is Status.RUNNING
+            )
+            demand(not writer or after.token == before.token, "I15", f"{before} became {after}")
+
+    def i19_attempts_are_bounded(self) -> None:
+        """No job had more attempts than it may."""
+        most = {"capture-payment": 5, "reconcile-payment": 8, "add": 6}
+        for view in self.world.history.records.values():
+            demand(view.attempts <= most[view.names["job_type"]], "I19", view)
+
+    def i24_everything_ends(self) -> None:
+        """Every job is final, or its dead letter lies in the dead-letter queue."""
+        letters = {body for body, _ in self.world.queue.dead}
+        for view in self.world.history.records.values():
+            if view.status in LEFT_NEVER:
+                continue
+            key, kind = view.names["idempotency_key"], view.names["job_type"]
+            mine = [body for body in letters if json.loads(body)["idempotency_key"] == key]
+            if view.status is Status.UNKNOWN:  # its reconciling job must have died
+                mine = [body for body in letters if json.loads(body)["payload"].get("capture_key") == key]
+            demand(mine, "I24", f"{kind} {key} is {view.status}, and no dead letter tells of it")
+
+    def i26_conservation(self) -> None:
+        """Every message that was sent has a job that ended, or is a dead letter."""
+        letters = {_name(body) for body, _ in self.world.queue.dead}
+        for body in self.world.bodies:
+            sent = json.loads(body)
+            view = self._record(sent["job_type"], sent["idempotency_key"])
+            ended = view is not None and view.status in LEFT_NEVER | {Status.UNKNOWN}
+            demand(ended or _name(body) in letters, "I26", f"{body} is nowhere: {view}")
+        hopeless = [reason for body, reason in self.world.queue.dead if '"hopeless"' in body]
+        demand(hopeless, "I23", "the hopeless message is in no dead-letter queue")
+
+    def i36_no_stale_read(self) -> None:
+        """Nobody who began to read after an order was done saw it as it was before."""
+        for read in self.world.history.reads:
+            done = self.world.history.done_at.get(read.order)
+            stale = done is not None and read.begun > done and read.status == "pending"
+            demand(not stale, "I36", f"{read}, done at {done}")
+
+
+def _name(body: str) -> tuple[str, str]:
+    """Job type and key: a message that was sent anew has its fields in another order."""
+    sent = json.loads(body)
+    return sent["job_type"], sent["idempotency_key"]
