@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shared.unit_of_work import UnitOfWork
 
 PAYMENT_PROVIDER = Dependency("payment-provider", timeout=timedelta(seconds=10))
-CREATED, OK, DECLINED = 201, 200, 402
+CREATED, OK, DECLINED, IN_PROGRESS = 201, 200, 402, 409
 Body = TypeVar("Body", bound=BaseModel)
 
 
@@ -58,6 +58,9 @@ def charge(work: UnitOfWork, order: Item) -> Charge | Declined:
     reply = work.call(PAYMENT_PROVIDER, "POST", "/v1/charges", body=body, headers={"Idempotency-Key": intent})
     if reply.status == DECLINED:
         return _read(Declined, reply)
+    if reply.status == IN_PROGRESS:
+        message = "The provider is still at an earlier request with this key."
+        raise Ambiguous(message, dependency=PAYMENT_PROVIDER.name)
     if reply.status not in {CREATED, OK}:
         message = f"The provider answered {reply.status} to a charge."
         raise Rejected(message, dependency=PAYMENT_PROVIDER.name, status=reply.status)

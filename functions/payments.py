@@ -12,6 +12,7 @@ from shared.consumer import consume
 from shared.errors import Ambiguous, DeadLetter, OutcomeUnknown
 from shared.job import Payload, job
 from shared.job_record import SYSTEM, Reconciliation, Status, record_id
+from shared.message import json_text
 from shared.outcome import Failed
 from shared.retry import Retry
 from shared.table import Table
@@ -148,9 +149,7 @@ def _settled(order: Item, charged: Charge | Declined, work: UnitOfWork) -> Payme
 
 
 def _text(result: PaymentCaptured | Failed) -> str:
-    if isinstance(result, PaymentCaptured):
-        return result.model_dump_json()
-    return f'{{"code":"{result.code}"}}'
+    return result.model_dump_json() if isinstance(result, PaymentCaptured) else json_text({"code": result.code})
 
 
 WORKER = Worker("payments", jobs=(capture_payment, reconcile_payment), max_concurrency=20)

@@ -21,10 +21,8 @@ from shared.retry import LONGEST_WAIT, classify
 from shared.worker import LONGEST_POSTPONEMENT, SHORTEST_POSTPONEMENT
 
 if TYPE_CHECKING:
-    from random import Random
-
     from shared.claim import Granted
-    from shared.clock import Clock, Tokens
+    from shared.clock import Surroundings
     from shared.delivery import Delivery
     from shared.job import Job, Payload
     from shared.job_record import JobRecords
@@ -61,37 +59,42 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Committed:
+    """The transaction is written; these tags are to be invalidated."""
+
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Attempts:
     """Makes attempts of one worker's jobs."""
 
     worker: str
     pace: float
     records: JobRecords
-    clock: Clock
-    random: Random
-    tokens: Tokens
+    here: Surroundings
     telemetry: Telemetry
 
-    def make(self, run: Run, granted: Granted, work: UnitOfWork) -> Outcome | tuple[str, ...]:
-        """Run the handler and commit; give the tags to invalidate, or how it ended otherwise."""
+    def make(self, run: Run, granted: Granted, work: UnitOfWork) -> Committed | Outcome:
+        """Run the handler and commit; or tell how it ended otherwise."""
         try:
             commit = commit_of(run.job(run.payload, work), work)
-            self.records.commit(granted.hold, commit, self.clock.now())
+            self.records.commit(granted.hold, commit, self.here.clock.now())
         except OutcomeUnknown as error:
             return self._stopped(run, granted, error)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is classified here, once
             return self._failed(run, granted, error)
-        return commit.tags
+        return Committed(commit.tags)
 
     def postponed(self, delivery: Delivery, because: Because) -> Postponed:
         """Wait; the wait grows with the receives to a minute, and lies between half of that and all of it."""
         ceiling = min(LONGEST_POSTPONEMENT, SHORTEST_POSTPONEMENT * 2 ** min(delivery.receive_count - 1, 10))
-        share = self.pace * (0.5 + self.random.random() / 2)
+        share = self.pace * (0.5 + self.here.random.random() / 2)
         return Postponed(timedelta(seconds=ceiling.total_seconds() * share), because)
 
     def _failed(self, run: Run, granted: Granted, error: Exception) -> Outcome:
         """Spend the attempt or give it back; the claim is released unless the message is to be dead-lettered."""
-        now = self.clock.now()
+        now = self.here.clock.now()
         match error:
             case ClaimLost():
                 return self.postponed(run.delivery, Because.CLAIM_LOST)
@@ -120,15 +123,15 @@ class Attempts:
                 hold=granted.hold,
                 names=run.names,
             )
-        after = _within_reason(verdict.after or run.job.retry.wait(granted.attempt, self.random))
+        after = _within_reason(verdict.after or run.job.retry.wait(granted.attempt, self.here.random))
         self._release(granted, Release(now + after, failure))
         return Retried(after, failure, granted.attempt)
 
     def _stopped(self, run: Run, granted: Granted, error: OutcomeUnknown) -> Outcome:
         """Stop the job and send its reconciling job, in one transaction; nothing that was staged is written."""
-        now = self.clock.now()
+        now = self.here.clock.now()
         try:
-            posting = posting_of(error.reconcile, self.tokens(), self.worker, group=run.delivery.group)
+            posting = posting_of(error.reconcile, self.here.tokens(), self.worker, group=run.delivery.group)
             commit = Commit(Status.UNKNOWN, postings=(posting,), failure=failure_of(error, now))
             self.records.commit(granted.hold, commit, now)
         except Exception as failed:  # noqa: BLE001 - as for every attempt
@@ -137,7 +140,7 @@ class Attempts:
 
     def _release(self, granted: Granted, release: Release) -> None:
         try:
-            self.records.release(granted.hold, release, self.clock.now())
+            self.records.release(granted.hold, release, self.here.clock.now())
         except (ClaimLost, Unavailable) as error:
             # Another holds it, or the claim ends at its deadline: either way the next delivery finds out.
             self.telemetry.warn("claim_not_released", error=type(error).__name__)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import time
 import uuid
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from random import Random
 
 
 class Clock(Protocol):
@@ -46,6 +50,15 @@ class Tokens(Protocol):
     def __call__(self) -> str:
         """Give a fresh token: 32 hexadecimal characters."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What code depends on without being told: time, chance, fresh names."""
+
+    clock: Clock
+    random: Random
+    tokens: Tokens
 
 
 def random_token() -> str:

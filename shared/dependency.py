@@ -63,10 +63,10 @@ class Transport(Protocol):
         headers: Mapping[str, str],
         within: timedelta,
     ) -> Reply:
-        """Send, and give back any answer below 500 but 408 and 429.
+        """Send, and give back any answer below 500 but 408 and 429; 503 and 429 were not done, other failures may be.
 
         Raises:
             Unavailable: it was certainly not done (no connection, 429, 503) or says to come again.
-            Ambiguous: it may have been done (no answer in time, connection lost, 500, 502, 504).
+            Ambiguous: it may have been done (no answer in time, connection lost, 408, 500 and above).
         """
         ...

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, assert_never
 
-from shared.attempt import Run
+from shared.attempt import Committed, Run
 from shared.claim import Claim, Ended, Granted, HeldByOther, KeyReused, Spent, StaleCopy, TooEarly
 from shared.errors import CacheUnavailable, Malformed, NewerVersion, Refused, Unavailable
 from shared.job import WithoutLease
@@ -31,11 +31,14 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from shared.attempt import Attempts
+    from shared.clock import Surroundings
     from shared.delivery import Delivery
     from shared.dependency import Transport
     from shared.item import ItemStore
     from shared.job import Job, Payload
+    from shared.job_record import JobRecords
     from shared.lease import Lease, LeaseKeeper
+    from shared.telemetry import Telemetry
     from shared.worker import Worker
 
 CLAIM_MARGIN = timedelta(seconds=1)  # after the invocation's end, for clocks that differ
@@ -49,17 +52,23 @@ class _LeavesEarly(Exception):  # noqa: N818 - how a delivery leaves the pipelin
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """Runs the deliveries of one worker. Holds the stores, no state of its own."""
+    """Runs the deliveries of one worker. Holds the stores, no state of its own.
+
+    A step that ends a delivery raises `_LeavesEarly` with its outcome, so that `execute` reads as the order it keeps.
+    """
 
     worker: Worker
-    attempts: Attempts
+    records: JobRecords
     items: ItemStore
     leases: LeaseKeeper
     transport: Transport
+    attempts: Attempts
+    here: Surroundings
+    telemetry: Telemetry
 
     def execute(self, delivery: Delivery, until: datetime) -> Outcome:
         """Run one delivery; `until` is when the invocation ends."""
-        begun = self.attempts.clock.now()
+        begun = self.here.clock.now()
         run: Run | None = None
         lease: Lease | None = None
         outcome: Outcome
@@ -85,7 +94,7 @@ class Execution:
             job, payload = typed_payload(message, self.worker.job_types)
             lock = _lock_key(job, payload)
         except Malformed as error:
-            failure = failure_of(error, self.attempts.clock.now())
+            failure = failure_of(error, self.here.clock.now())
             raise _LeavesEarly(DeadLettered(failure, _next_death(delivery))) from error
         except NewerVersion as error:
             raise _LeavesEarly(self.attempts.postponed(delivery, Because.NEWER_VERSION)) from error
@@ -93,16 +102,16 @@ class Execution:
         return Run(delivery, message, job, payload, lock, record, death, until)
 
     def _admit(self, run: Run) -> None:
-        if self.attempts.clock.now() + run.job.timeout > run.until - self._reserve:
+        if self.here.clock.now() + run.job.timeout > run.until - self._reserve:
             raise _LeavesEarly(Postponed(timedelta(seconds=1), Because.TOO_LITTLE_TIME))
 
     def _lease(self, run: Run) -> Lease | None:
         if run.lock is None:
             return None
         try:
-            lease = self.leases.take(run.lock, self.attempts.tokens(), run.job.lease)
+            lease = self.leases.take(run.lock, self.here.tokens(), run.job.lease)
         except CacheUnavailable as error:
-            self.attempts.telemetry.count("lease_unavailable", run.job.name)
+            self.telemetry.count("lease_unavailable", run.job.name)
             if run.job.without_lease is WithoutLease.POSTPONE:
                 raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.CACHE_GONE)) from error
             return None  # the conditions of the commit fence it
@@ -119,14 +128,14 @@ class Execution:
             fingerprint=fingerprint(run.message, run.payload),
             payload=run.message.payload,
             version=run.message.version,
-            token=self.attempts.tokens(),
+            token=self.here.tokens(),
             until=run.until + CLAIM_MARGIN,
             max_attempts=run.job.retry.max_attempts,
             death=run.death,
         )
-        now = self.attempts.clock.now()
+        now = self.here.clock.now()
         try:
-            answer = self.attempts.records.claim(claim, now)
+            answer = self.records.claim(claim, now)
         except Unavailable as error:
             raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.STORE_UNAVAILABLE)) from error
         except Refused as error:
@@ -152,19 +161,19 @@ class Execution:
         work = UnitOfWork(
             items=self.items,
             transport=self.transport,
-            clock=self.attempts.clock,
-            tokens=self.attempts.tokens,
+            clock=self.here.clock,
+            tokens=self.here.tokens,
             worker=self.worker.name,
             idempotency_key=run.message.idempotency_key,
             attempt=granted.attempt,
             token=granted.hold.token,
-            deadline=min(run.until - self._reserve, self.attempts.clock.now() + run.job.timeout),
+            deadline=min(run.until - self._reserve, self.here.clock.now() + run.job.timeout),
             lease=lease,
             uses=run.job.uses,
         )
         ended = self.attempts.make(run, granted, work)
-        if isinstance(ended, tuple):
-            return ended
+        if isinstance(ended, Committed):
+            return ended.tags
         raise _LeavesEarly(ended)
 
     def _invalidate(self, run: Run, tags: tuple[str, ...], lease: Lease | None) -> None:
@@ -173,21 +182,21 @@ class Execution:
             self.leases.finish(tags, lease)
         except CacheUnavailable as error:
             if tags:
-                self.attempts.telemetry.count("invalidation_failed", run.job.name)
+                self.telemetry.count("invalidation_failed", run.job.name)
                 raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.INVALIDATION_FAILED)) from error
 
     def _report(self, delivery: Delivery, run: Run | None, outcome: Outcome, begun: datetime) -> None:
         """One log line and the metrics of one delivery."""
-        telemetry, now = self.attempts.telemetry, self.attempts.clock.now()
+        now = self.here.clock.now()
         name = NO_JOB_TYPE if run is None else run.job.name
         result, more = told(outcome)
-        telemetry.count(result, name)
-        telemetry.took("duration", name, now - begun)
+        self.telemetry.count(result, name)
+        self.telemetry.took("duration", name, now - begun)
         if delivery.sent_at is not None and isinstance(outcome, Completed):
-            telemetry.took("latency", name, now - delivery.sent_at)
+            self.telemetry.took("latency", name, now - delivery.sent_at)
         names = {} if run is None else {**run.names, "record": run.record}
         names.pop("idempotency_key", None)  # a client's secret, perhaps; the record's id is its hash
-        telemetry.job(
+        self.telemetry.job(
             result=result,
             worker=self.worker.name,
             message_id=delivery.message_id,
@@ -205,8 +214,8 @@ class Execution:
 
     def _time_until(self, moment: datetime) -> timedelta:
         """The wait until a moment, a little later, spread."""
-        spread = timedelta(seconds=1 + self.attempts.random.random())
-        return max(moment - self.attempts.clock.now(), timedelta(0)) + spread
+        spread = timedelta(seconds=1 + self.here.random.random())
+        return max(moment - self.here.clock.now(), timedelta(0)) + spread
 
 
 def _hopeless(run: Run, answer: Spent | KeyReused, now: datetime) -> DeadLettered:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 DRIFT_SHARE = 0.01  # of the time-to-live: clocks of two machines differ in speed by less
 DRIFT = timedelta(milliseconds=2)
+IDLE = 3600.0  # seconds
+LAST_RENEWAL = timedelta(seconds=1)  # one request may be on its way when an invocation ends; its thread then ends, too
 RENEW_SHARE = 1 / 3  # renewed at a third, so that two renewals may fail
 
 
@@ -109,7 +111,7 @@ class LeaseKeeper:
                 lease.lost.set()
             self._held.clear()
             self._changed.notify()
-        self._thread.join()
+        self._thread.join(LAST_RENEWAL.total_seconds())
 
     def take(self, key: str, token: str, ttl: timedelta) -> Lease | None:
         """Take the lock key, or give None if another has it.
@@ -148,7 +150,12 @@ class LeaseKeeper:
         """Renew every lease whose third has passed; give the seconds until the next is due."""
         with self._changed:
             leases = list(self._held.values())
-        return min((self._renew(lease) for lease in leases), default=3600.0)
+        wait = IDLE
+        for lease in leases:
+            if lease.lost.is_set():  # given up, or the invocation has ended meanwhile
+                continue
+            wait = min(wait, self._renew(lease))
+        return wait
 
     def _renew(self, lease: Lease) -> float:
         sent = self._clock.monotonic()
@@ -163,7 +170,7 @@ class LeaseKeeper:
         if not renewed or self._clock.monotonic() >= lease.valid_until:
             lease.lost.set()
             self._forget(lease)
-            return 3600.0
+            return IDLE
         lease.valid_until = valid_until(sent, lease.ttl)
         return lease.ttl.total_seconds() * RENEW_SHARE
 

@@ -15,7 +15,7 @@ from shared.backends.job_record_layer import JobRecordLayer
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.backends.redis import Connection, RedisStore
 from shared.backends.sqs import SqsQueue
-from shared.clock import SystemClock, random_token
+from shared.clock import Surroundings, SystemClock, random_token
 from shared.execution import Execution
 from shared.lease import LeaseKeeper
 from shared.producer import Producer
@@ -62,8 +62,9 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
 ) -> Runtime:
     """Put a worker together from given parts."""
     keeper = LeaseKeeper(leases, clock)
-    attempts = Attempts(worker.name, worker.pace, records, clock, random, tokens, telemetry)
-    execution = Execution(worker, attempts, items, keeper, transport)
+    here = Surroundings(clock, random, tokens)
+    attempts = Attempts(worker.name, worker.pace, records, here, telemetry)
+    execution = Execution(worker, records, items, keeper, transport, attempts, here, telemetry)
     return Runtime(worker, clock, keeper, execution, Settlement(queue, records, clock, telemetry), telemetry)
 
 

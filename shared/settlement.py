@@ -79,8 +79,7 @@ class Settlement:
 
     def _dead_letter(self, delivery: Delivery, outcome: DeadLettered) -> bool:
         try:
-            if outcome.hold is not None and not self._is_still_held(outcome.hold):
-                raise ClaimLost
+            self._demand_still_held(outcome.hold)
             self.queue.dead_letter(delivery, dossier(delivery, outcome))
             if outcome.hold is not None:
                 self.records.bury(outcome.hold, outcome.death, outcome.failure, self.clock.now())
@@ -95,11 +94,16 @@ class Settlement:
             return False
         return True
 
-    def _is_still_held(self, hold: Hold) -> bool:
-        """Whether the job's last attempt is this one, and has not ended it after all (its commit's reply was lost).
+    def _demand_still_held(self, hold: Hold | None) -> None:
+        """Return if the job's last attempt is this one, and has not ended it after all (its commit's reply was lost).
 
         Raises:
+            ClaimLost: it is not, or has.
             Unavailable: nobody knows.
         """
+        if hold is None:
+            return
         view = self.records.view(hold.record)
-        return view is not None and view.token == hold.token and not view.ended
+        if view is None or view.token != hold.token or view.ended:
+            message = "The job has ended, or another attempt took it over."
+            raise ClaimLost(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -9,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 import urllib3
-from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, SSLError
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 
 from shared.dependency import Reply
 from shared.errors import Ambiguous, SettingsError, Unavailable
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
 LARGEST_ANSWER = 1024 * 1024
 NOT_DONE = frozenset({429, 503})
-MAYBE_DONE = frozenset({408, 500, 502, 504})
+REQUEST_TIMEOUT = 408
+SERVER_ERRORS = 500
+CHUNK = 64 * 1024
 
 
 def _pool() -> urllib3.PoolManager:
@@ -53,6 +56,7 @@ class HttpTransport:
         if not base:
             message = f"Dependency {dependency.name!r} has no base URL: set it for the stage and deploy."
             raise SettingsError(message)
+        deadline = self.clock.monotonic() + within.total_seconds()
         try:
             answer = self.pool.request(
                 method,
@@ -65,23 +69,36 @@ class HttpTransport:
                 redirect=False,
                 preload_content=False,
             )
-            try:
-                content = answer.read(LARGEST_ANSWER + 1)
-            finally:
-                answer.release_conn()
-        except (NewConnectionError, ConnectTimeoutError, SSLError) as error:
+            content = self._read(answer, deadline)
+        except (NewConnectionError, ConnectTimeoutError) as error:
             message = f"{dependency.name} cannot be reached ({type(error).__name__})."
             raise Unavailable(message, dependency=dependency.name) from error
-        except HTTPError as error:
+        except (HTTPError, TimeoutError) as error:
             message = f"{dependency.name} gave no answer ({type(error).__name__})."
             raise Ambiguous(message, dependency=dependency.name) from error
         if answer.status in NOT_DONE:
             message = f"{dependency.name} answered {answer.status}."
             raise Unavailable(message, dependency=dependency.name, after=self._wait(answer.headers.get("Retry-After")))
-        if answer.status in MAYBE_DONE or len(content) > LARGEST_ANSWER:
+        if answer.status == REQUEST_TIMEOUT or answer.status >= SERVER_ERRORS or len(content) > LARGEST_ANSWER:
             message = f"{dependency.name} answered {answer.status} with {len(content)} bytes."
             raise Ambiguous(message, dependency=dependency.name)
         return Reply(answer.status, _json(content))
+
+    def _read(self, answer: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
+        """Read the body, at most a byte more than is taken, and no longer than the deadline.
+
+        Raises:
+            TimeoutError: it drips.
+        """
+        content = b""
+        with contextlib.closing(answer):  # a connection that was not read to its end is of no use
+            while len(content) <= LARGEST_ANSWER and (chunk := answer.read1(CHUNK)):
+                content += chunk
+                if self.clock.monotonic() > deadline:
+                    message = "the answer drips"
+                    raise TimeoutError(message)
+            answer.release_conn()
+        return content
 
     def _wait(self, text: str | None) -> timedelta | None:
         """The wait of a Retry-After header, in seconds or until a date, at most 12 hours."""

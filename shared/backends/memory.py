@@ -69,17 +69,19 @@ class MemoryCache:
             elif name in names:
                 return Hit(names[name])
             self.refills.setdefault(tag, {})[name] = refill
-            self.entries[tag] = (self.clock.monotonic() + ttl.total_seconds(), self.entries.get(tag, (0, {}))[1])
+            self.entries.setdefault(tag, (self.clock.monotonic() + ttl.total_seconds(), {}))
             return Miss(refill)
 
     def store(self, tag: str, name: str, refill: str, value: str, ttl: timedelta) -> bool:
         """Store the entry if its token was not revoked."""
         with self._lock:
+            if self.entries.get(tag, (0.0, {}))[0] <= self.clock.monotonic():
+                self.finish([tag], [])
             if self.refills.get(tag, {}).get(name) != refill:
                 return False
             del self.refills[tag][name]
-            names = self.entries.get(tag, (0.0, {}))[1]
-            self.entries[tag] = (self.clock.monotonic() + ttl.total_seconds(), {**names, name: value})
+            until, names = self.entries.get(tag, (self.clock.monotonic() + ttl.total_seconds(), {}))
+            self.entries[tag] = (until, {**names, name: value})
             return True
 
     def _owner(self, key: str) -> str | None:

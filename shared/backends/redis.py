@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
@@ -14,6 +15,7 @@ from urllib.parse import quote
 
 from redis import Redis, RedisCluster
 from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisClusterException, RedisError
 from redis.retry import Retry
 
@@ -27,6 +29,7 @@ CONNECT = timedelta(milliseconds=500)
 SOCKET = timedelta(milliseconds=500)
 IDLE_CHECK = timedelta(seconds=15)  # a connection idle for longer is tried before it is used: it may have been cut
 TRIES = 1  # more after the first, on a new connection
+PAUSE = timedelta(seconds=2)  # after a cluster could not be reached; its threads would wait for each other to find out
 
 # One write with expiry; a token that finds itself there had its reply lost.
 ACQUIRE = """
@@ -54,13 +57,14 @@ end
 return 0
 """
 # A tag is one hash: 'v' + name holds an entry, 't' + name the token of who may store it. Dropping the hash drops both.
+# Its time-to-live counts from its first entry and is never prolonged, so that no entry is older than that.
 FETCH = """
 local value = redis.call('HGET', KEYS[1], 'v' .. ARGV[1])
 if value then
   return value
 end
 redis.call('HSET', KEYS[1], 't' .. ARGV[1], ARGV[2])
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[3], 'NX')
 return false
 """
 STORE = """
@@ -69,7 +73,7 @@ if redis.call('HGET', KEYS[1], 't' .. ARGV[1]) ~= ARGV[2] then
 end
 redis.call('HDEL', KEYS[1], 't' .. ARGV[1])
 redis.call('HSET', KEYS[1], 'v' .. ARGV[1], ARGV[3])
-redis.call('PEXPIRE', KEYS[1], ARGV[4])
+redis.call('PEXPIRE', KEYS[1], ARGV[4], 'NX')
 return 1
 """
 
@@ -93,12 +97,24 @@ class Connection:
     most: int = 10
     _client: Redis | RedisCluster | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _closed_until: float = 0.0
 
     def client(self) -> Redis | RedisCluster:
-        """The client, safe to share between threads."""
+        """The client, safe to share between threads.
+
+        Raises:
+            RedisError: it cannot be made; for a moment nobody else waits to find out the same.
+        """
         with self._lock:
             if self._client is None:
-                self._client = self._connect()
+                if time.monotonic() < self._closed_until:
+                    message = "Redis did not answer a moment ago."
+                    raise RedisConnectionError(message)
+                try:
+                    self._client = self._connect()
+                except (RedisError, RedisClusterException, OSError):
+                    self._closed_until = time.monotonic() + PAUSE.total_seconds()
+                    raise
             return self._client
 
     def _connect(self) -> Redis | RedisCluster:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import socket
+import threading
 import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -107,6 +109,18 @@ def test_finishing_nothing_twice_is_harmless(cache: Any) -> None:
     cache.finish([key()], [(key(), "nobody")])
 
 
+def test_i37_no_entry_outlives_the_time_to_live_whatever_else_its_tag_holds(cache: Any) -> None:
+    tag = key()
+    ttl = timedelta(milliseconds=600)
+    cache.fetch(tag, "old", "r1", ttl)
+    assert cache.store(tag, "old", "r1", "v", ttl)
+    for turn in range(4):
+        time.sleep(0.2)
+        cache.fetch(tag, f"other-{turn}", f"x{turn}", ttl)
+        cache.store(tag, f"other-{turn}", f"x{turn}", "v", ttl)
+    assert isinstance(cache.fetch(tag, "old", "r2", ttl), Miss)
+
+
 def test_one_exchange_may_span_many_slots(cache: Any) -> None:
     names = [key() for _ in range(20)]
     for name in names:
@@ -116,6 +130,28 @@ def test_one_exchange_may_span_many_slots(cache: Any) -> None:
     cache.finish(names, [(name, "a") for name in names])
     assert all(isinstance(cache.fetch(name, "n", "r", TTL), Miss) for name in names)
     assert all(cache.acquire(name, "b", TTL) for name in names)
+
+
+def test_threads_do_not_wait_for_each_other_to_find_a_cluster_gone() -> None:
+    hole = socket.create_server(("127.0.0.1", 0))
+    store = RedisStore(Connection("127.0.0.1", hole.getsockname()[1], tls=False, cluster=True))
+    refused = []
+
+    def ask() -> None:
+        with pytest.raises(CacheUnavailable):
+            store.acquire("k", "t", TTL)
+        refused.append(time.monotonic())
+
+    begun = time.monotonic()
+    threads = [threading.Thread(target=ask) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    hole.close()
+    assert len(refused) == 10
+    assert max(refused) - min(refused) < 1  # the first waited for its timeout, the others for the first
+    assert max(refused) - begun < 10
 
 
 @pytest.mark.parametrize("cluster", [False, True])

@@ -80,14 +80,14 @@ def test_redis_stopped_between_commit_and_invalidation_leaves_only_the_invalidat
     stack.seed(order_id="o", payment_intent_id="pi_ok_between")
     runtime = connect_runtime(payments.WORKER, stack.settings)
     consumer = Consumer(runtime.worker, runtime)
-    commit = type(runtime.execution.attempts.records).commit
+    commit = type(runtime.execution.records).commit
 
     def commit_and_stop(*arguments: object) -> None:
         commit(*arguments)  # type: ignore[arg-type]
         own_valkey.stop()
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(runtime.execution.attempts.records), "commit", commit_and_stop)
+        patch.setattr(type(runtime.execution.records), "commit", commit_and_stop)
         answer = consumer.handle(event(record_of(body("o", "pi_ok_between"))), Context())
     assert not own_valkey.is_running  # the witness
     assert failures(answer) == ["m1"]  # committed, not acknowledged

@@ -49,7 +49,7 @@ def test_a_job_that_writes_one_item_costs_a_claim_a_transaction_and_two_exchange
     assert failures(consumer.handle(warm, Context())) == []  # opens the connections, which greet each other
 
     calls: Counter[str] = Counter()
-    records: Any = runtime.execution.attempts.records
+    records: Any = runtime.execution.records
     records.layer.client.meta.events.register(
         "before-call.dynamodb", lambda model, **_: calls.update([model.name]), unique_id="count"
     )

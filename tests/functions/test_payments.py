@@ -13,9 +13,10 @@ from local.situations import EVENTS, SITUATIONS, Situation
 from shared.backends.memory import MemoryTransport
 from shared.backends.memory_database import MemoryDatabase
 from shared.dependency import Reply
-from shared.errors import Ambiguous, DeadLetter, OutcomeUnknown
+from shared.errors import Ambiguous, DeadLetter, OutcomeUnknown, Rejected
 from shared.item import Replace, Stored
 from shared.job_record import SYSTEM, record_id
+from shared.outcome import Failed
 from shared.unit_of_work import UnitOfWork
 from tests.world import START, Counter, FakeClock
 
@@ -159,6 +160,25 @@ def test_r2_3_no_answer_asks_for_reconciliation_under_a_key_of_this_attempt() ->
         capture(work_on(ORDER, answer))
     assert caught.value.reconcile.idempotency_key == "reconcile/token"
     assert json.loads(caught.value.reconcile.payload)["capture_key"] == "k"
+
+
+@pytest.mark.parametrize(("status", "error"), [(409, OutcomeUnknown), (422, Rejected), (500, OutcomeUnknown)])
+def test_what_the_provider_says_is_told_apart(status: int, error: type[Exception]) -> None:
+    def answer(*request: object) -> Reply:
+        if status >= 500:
+            raise Ambiguous("500", dependency="payment-provider")
+        return Reply(status, {})
+
+    with pytest.raises(error):
+        capture(work_on(ORDER, answer))
+
+
+def test_a_declined_charge_fails_the_order_for_its_client() -> None:
+    work = work_on(ORDER, lambda *request: Reply(402, {"code": "card_declined"}))
+    assert capture(work) == Failed("card_declined", "the provider declined the charge")
+    (write,) = work.writes
+    assert isinstance(write, Replace)
+    assert write.attributes["status"] == "failed"
 
 
 def test_an_answer_that_is_not_what_the_provider_documents_is_ambiguous() -> None:

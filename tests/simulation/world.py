@@ -22,7 +22,6 @@ from shared.retry import Retry
 from shared.runtime import assemble
 from shared.table import Table
 from shared.telemetry import Silent
-from shared.unit_of_work import UnitOfWork
 from tests.simulation.faults import Faults, Faulty, Weather
 from tests.simulation.history import History
 from tests.simulation.queue import SimQueue
@@ -31,6 +30,7 @@ from tests.simulation.scheduler import Process, ProcessClock, Scheduler
 if TYPE_CHECKING:
     from shared.delivery import Delivery
     from shared.runtime import Runtime
+    from shared.unit_of_work import UnitOfWork
 
 ACCOUNTS = Table("accounts", key="id")
 MODES = ("normal", "always-granted", "redis-gone")
@@ -118,7 +118,7 @@ class World:
     """A run, made from its seed."""
 
     def __init__(self, seed: int, mode: str = "normal") -> None:
-        self.random = Random(seed)
+        self.random = Random(seed)  # noqa: S311 - repeatable
         self.mode = mode
         self.scheduler = Scheduler(self.random)
         self.faults = Faults(self.scheduler, self.random, Weather.drawn(self.random))

@@ -29,8 +29,8 @@ from tests.world import THINGS, Note, World, body, note_job
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shared.retry import Retry
-from shared.unit_of_work import UnitOfWork
+    from shared.unit_of_work import UnitOfWork
+
 
 RECORD = record_id(SYSTEM, "note", "k1")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,16 @@ class Handler(BaseHTTPRequestHandler):
         if word == "hang":
             self.server.released.wait(5)  # type: ignore[attr-defined]
             self.close_connection = True
+            return
+        if word == "drip":
+            self.send_response(200)
+            self.send_header("Content-Length", "100")
+            self.end_headers()
+            for _ in range(100):
+                self.wfile.write(b" ")
+                self.wfile.flush()
+                if self.server.released.wait(0.1):  # type: ignore[attr-defined]
+                    return
             return
         if word == "cut":
             self.close_connection = True
@@ -110,7 +121,7 @@ def test_a_retry_after_that_cannot_be_read_is_ignored(shop: HttpTransport) -> No
     assert caught.value.after is None
 
 
-@pytest.mark.parametrize("path", ["/500", "/502", "/504", "/408", "/cut", "/large"])
+@pytest.mark.parametrize("path", ["/500", "/501", "/502", "/504", "/505", "/524", "/599", "/408", "/cut", "/large"])
 def test_what_may_have_been_done_is_ambiguous(shop: HttpTransport, path: str) -> None:
     with pytest.raises(Ambiguous):
         send(shop, path)
@@ -119,6 +130,13 @@ def test_what_may_have_been_done_is_ambiguous(shop: HttpTransport, path: str) ->
 def test_no_answer_in_time_is_ambiguous(shop: HttpTransport) -> None:
     with pytest.raises(Ambiguous):
         send(shop, "/hang", within=0.3)
+
+
+def test_an_answer_that_drips_is_given_up_at_the_deadline(shop: HttpTransport) -> None:
+    begun = time.monotonic()
+    with pytest.raises(Ambiguous):
+        send(shop, "/drip", within=0.5)
+    assert time.monotonic() - begun < 5  # ten seconds of dripping
 
 
 def test_what_cannot_be_reached_was_not_done() -> None:

@@ -134,6 +134,28 @@ def test_nothing_of_an_invocation_goes_on_after_it() -> None:
         lease.check()
 
 
+def test_the_end_of_an_invocation_does_not_wait_for_every_renewal() -> None:
+    clock = SystemClock()
+    asked = []
+
+    class Slow(MemoryCache):
+        def renew(self, key: str, token: str, ttl: timedelta) -> bool:
+            asked.append(key)
+            clock.sleep(0.4)
+            return super().renew(key, token, ttl)
+
+    kept = LeaseKeeper(Slow(clock), clock)
+    with kept:
+        for number in range(10):
+            kept.take(f"k{number}", f"t{number}", timedelta(milliseconds=300))
+        clock.sleep(0.2)
+        begun = clock.monotonic()
+    assert clock.monotonic() - begun < 2  # all ten would take four seconds
+    before = len(asked)
+    clock.sleep(0.6)
+    assert len(asked) <= before + 1  # and none begins afterwards
+
+
 def test_the_thread_renews_a_lease_taken_while_it_waits() -> None:
     clock = SystemClock()
     cache = MemoryCache(clock)
