@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aws_lambda_powertools.utilities.idempotency.exceptions import IdempotencyItemAlreadyExistsError
 
 from shared.claim import Claim, Ended, Granted, HeldByOther, KeyReused, Spent, StaleCopy, TooEarly
 from shared.errors import ClaimLost, Conflict
 from shared.item import Create, Delete, Replace, Unchanged, Write
-from shared.job_record import Commit, Reconciliation, Release, Status, record_id
+from shared.job_record import Commit, Hold, Reconciliation, Release, Status, record_id
 from shared.outbox import Posting
 from shared.outcome import Failure
-from tests.world import START, THINGS
+from tests.world import START, THINGS, FakeClock
 
 if TYPE_CHECKING:
+    from tests.aws import Database
     from tests.conformance.conftest import Stores
 
 fresh = itertools.count()
@@ -304,3 +307,18 @@ def test_what_a_handler_does_to_a_value_it_read_is_not_in_the_store(stores: Stor
     stores.records.commit(granted(stores, claim()).hold, Commit(Status.COMPLETED, writes=(write,)), START)
     stores.items.read(THINGS, (name,)).attributes["lines"].append("b")
     assert stores.items.read(THINGS, (name,)).attributes["lines"] == ["a"]
+
+
+def test_a_record_whose_attempt_is_not_the_one_seen_is_not_begun_anew(moto_database: Database) -> None:
+    """One attempt, given back and claimed again, looks the same but for its token."""
+    records = moto_database.records(FakeClock())
+    first = claim()
+    hold = records.claim(first, START).hold  # type: ignore[union-attr]
+    records.bury(hold, 1, FAILURE, START)
+    seen = records.view(first.record)
+    assert seen is not None
+    layer = records.layer.for_attempt(Hold(first.record, "mine"), START)
+    layer.claim = again(first, death=1)
+    with pytest.raises(IdempotencyItemAlreadyExistsError):
+        layer.reset(replace(seen, token="another"))
+    layer.reset(seen)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 RUNBOOK = re.compile(r"Runbook: docs/runbooks/([a-z-]+)\.md$")
 # What each alarm is: (threshold, comparison, breaches of periods, missing data).
 KINDS = {
-    "dead-letter-age": (864_000, ">", (1, 1), "notBreaching"),
-    "dead-letter-arrival": (0, ">", (1, 1), "notBreaching"),
+    "dead-letter-age": (691_200, ">", (1, 1), "notBreaching"),
+    "dead-letter-arrival": (0, ">", (1, 3), "notBreaching"),  # a minute whose data was late still counts
     "dead-letters-waiting": (1, ">=", (1, 1), "notBreaching"),
     "queue-age": (None, ">", (3, 5), "notBreaching"),
     "relay-errors": (0, ">", (3, 5), "notBreaching"),
@@ -69,6 +69,20 @@ def test_obs_06_every_dead_letter_queue_has_an_alarm_that_one_message_reaches(wa
         assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/SQS", "ApproximateNumberOfMessagesVisible")
         assert (alarm["Statistic"], alarm["Period"]) == ("Maximum", 60)
     assert {queue_of(alarm) for alarm in alarms(walk, "dead-letter-age")} == walk.dead_letter_queues()
+
+
+def test_the_age_of_a_dead_letter_alarms_two_days_before_the_soonest_that_it_is_lost(walk: Walk) -> None:
+    queues, day = walk.of("AWS::SQS::Queue"), 24 * 60 * 60
+    by_dead = {target(q["RedrivePolicy"]["deadLetterTargetArn"]): q for q in queues.values() if "RedrivePolicy" in q}
+    for alarm in alarms(walk, "dead-letter-age"):
+        dead = queue_of(alarm)
+        # Moved at the last moment of its life in the source, and its retention counts from its first enqueue.
+        left = queues[dead]["MessageRetentionPeriod"] - by_dead[dead]["MessageRetentionPeriod"]
+        assert left - alarm["Threshold"] == 2 * day
+        assert "lies there for 8 days; it may be lost in 2." in alarm["AlarmDescription"]
+        page = (ROOT / "docs" / "runbooks" / f"{runbook(alarm)}.md").read_text(encoding="utf-8")
+        assert "eight days" in page
+        assert "two days" in page
 
 
 def test_obs_06_no_alarm_counts_sent_messages_since_redrive_does_not(walk: Walk) -> None:

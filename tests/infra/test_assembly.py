@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from infra import assembly as assembling
-from infra.assembly import KEPT, synthesise, template_path
-from shared.errors import DeclarationError
+from infra.assembly import KEPT, main, synthesise, template_path
+from shared.errors import DeclarationError, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,3 +105,20 @@ def test_a_refusal_is_told_and_leaves_nothing_behind(house: Path, made: Callable
     with pytest.raises(DeclarationError, match="nat_gateways=0: set 1"):
         made("dev")
     assert [p.name for p in (house / "build" / "assembly").iterdir()] == [".dev.lock"]
+
+
+@pytest.mark.usefixtures("house")
+def test_without_node_it_is_asked_for(made: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JSII_NODE", raising=False)
+    with pytest.raises(SettingsError, match=r"^node is not found: install Node\.js 20 or later"):
+        made("dev")
+
+
+def test_the_program_prints_the_path_or_a_plain_sentence(house: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["prod"])
+    assert capsys.readouterr().out.strip() == str(synthesise("prod", progress=list))
+    (house / "infra" / "app.py").write_text(CONTENT["infra/app.py"] + "raise SystemExit('nat_gateways=0: set 1')")
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert str(ended.value) == "stage 'dev' cannot be synthesised; repair what it says.\nnat_gateways=0: set 1"

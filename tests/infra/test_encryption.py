@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +20,7 @@ KEY_OF = {
     "AWS::SNS::Topic": ("KmsMasterKeyId",),
     "AWS::Logs::LogGroup": ("KmsKeyId",),
     "AWS::DynamoDB::Table": ("SSESpecification", "KMSMasterKeyId"),
+    "AWS::ElastiCache::ServerlessCache": ("KmsKeyId",),
 }
 USE_THE_KEY = {"kms:Decrypt", "kms:GenerateDataKey"}
 
@@ -52,7 +54,7 @@ def test_cdk_01_every_role_that_uses_a_queue_or_table_may_use_its_key(walk: Walk
                 grant.action
                 for grant in grants
                 if grant.resource == key_of[resource]
-                and f"{service}.<AWS::Region>.amazonaws.com"
+                and f"{service}.<AWS::Region>.<AWS::URLSuffix>"
                 in [text(value) for value in listed(grant.conditions["StringEquals"]["kms:ViaService"])]
             }
             assert through_service >= USE_THE_KEY, (role, resource)
@@ -89,9 +91,28 @@ def test_cdk_01_every_alarm_speaks_through_a_topic_that_admits_it(walk: Walk) ->
 
 def test_cdk_01_the_key_serves_the_log_groups_of_this_account_only(walk: Walk) -> None:
     for key in set(keys(walk, "AWS::Logs::LogGroup").values()):
-        (statement,) = [s for s in walk.key_statements(key) if s[0] == "logs.<AWS::Region>.amazonaws.com"]
+        (statement,) = [s for s in walk.key_statements(key) if s[0] == "logs.<AWS::Region>.<AWS::URLSuffix>"]
         context = statement[2]["ArnLike"]["kms:EncryptionContext:aws:logs:arn"]
         assert text(context).endswith(":logs:<AWS::Region>:<AWS::AccountId>:log-group:*")
+
+
+def test_cdk_01_who_makes_the_cache_may_grant_it_the_key_and_nothing_by_themselves(walk: Walk) -> None:
+    for key in set(keys(walk, "AWS::ElastiCache::ServerlessCache").values()):
+        (statement,) = [
+            s for s in walk.of("AWS::KMS::Key")[key]["KeyPolicy"]["Statement"] if s.get("Sid") == "TheCache"
+        ]
+        assert {"kms:CreateGrant", "kms:DescribeKey"} <= set(statement["Action"])
+        (condition,) = statement["Condition"].values()
+        assert {name: text(value) for name, value in condition.items()} == {
+            "kms:CallerAccount": "<AWS::AccountId>",
+            "kms:ViaService": "elasticache.<AWS::Region>.<AWS::URLSuffix>",
+        }
+
+
+def test_no_name_of_a_partition_is_written_out(walk: Walk) -> None:
+    policies = json.dumps([walk.of(kind) for kind in ("AWS::KMS::Key", "AWS::IAM::Policy", "AWS::SQS::QueuePolicy")])
+    assert ".amazonaws.com" not in policies.replace("cloudwatch.amazonaws.com", "")
+    assert "arn:aws:" not in policies
 
 
 def test_the_key_rotates(walk: Walk) -> None:
@@ -102,6 +123,8 @@ def test_the_key_rotates(walk: Walk) -> None:
 def test_without_a_customer_key_queues_are_encrypted_by_sqs(synth: Synth) -> None:
     walk = synth(Stage(name="bare", customer_key=False, nat_gateways=0), [READING])
     assert not walk.of("AWS::KMS::Key")
+    (cache,) = walk.of("AWS::ElastiCache::ServerlessCache").values()
+    assert "KmsKeyId" not in cache
     for queue in walk.of("AWS::SQS::Queue").values():
         assert queue["SqsManagedSseEnabled"] is True
     for role in walk.of("AWS::IAM::Role"):

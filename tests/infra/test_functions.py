@@ -105,47 +105,6 @@ def test_an_endpoint_is_a_parameter_with_the_stages_default(declared: Walk) -> N
     }
 
 
-def test_a_worker_with_an_outside_dependency_gets_egress_and_the_others_do_not(declared: Walk) -> None:
-    places = {
-        plain(name): {plain(target(subnet)) for subnet in properties["VpcConfig"]["SubnetIds"]}
-        for name, properties in declared.of("AWS::Lambda::Function").items()
-        if "VpcConfig" in properties
-    }
-    assert places.pop("WorkerPayingConsumerFunction") == _subnets("Egress")
-    assert len(places) == len(WORKERS)
-    assert set(map(frozenset, places.values())) == {frozenset(_subnets("Isolated"))}
-    assert len(declared.of("AWS::EC2::NatGateway")) == 1
-
-
-def _subnets(kind: str) -> set[str]:
-    return {f"FoundationNetworkVpc{kind}Subnet{number}Subnet" for number in (1, 2)}
-
-
-def test_the_cache_admits_the_functions_and_nobody_else(walk: Walk) -> None:
-    (cache,) = walk.of("AWS::ElastiCache::ServerlessCache").values()
-    assert (cache["Engine"], cache["MajorEngineVersion"]) == ("valkey", "8")
-    (group,) = map(target, cache["SecurityGroupIds"])
-    assert "SecurityGroupIngress" not in walk.of("AWS::EC2::SecurityGroup")[group]
-    rules = [r for r in walk.of("AWS::EC2::SecurityGroupIngress").values() if target(r["GroupId"]) == group]
-    assert sorted((r["FromPort"], r["ToPort"]) for r in rules) == [(6379, 6379), (6380, 6380)]
-    functions = {
-        target(name)
-        for properties in walk.of("AWS::Lambda::Function").values()
-        for name in properties.get("VpcConfig", {}).get("SecurityGroupIds", [])
-    }
-    assert {target(r["SourceSecurityGroupId"]) for r in rules} == functions
-
-
-def test_the_cache_lies_in_isolated_subnets(walk: Walk) -> None:
-    (cache,) = walk.of("AWS::ElastiCache::ServerlessCache").values()
-    assert {plain(target(subnet)) for subnet in cache["SubnetIds"]} == _subnets("Isolated")
-
-
-def test_functions_reach_sqs_and_dynamodb_without_the_internet(walk: Walk) -> None:
-    services = [text(endpoint["ServiceName"]) for endpoint in walk.of("AWS::EC2::VPCEndpoint").values()]
-    assert sorted(service.rpartition(".")[2] for service in services) == ["dynamodb", "sqs"]
-
-
 def test_every_table_can_be_restored_and_forgets_by_ttl(walk: Walk) -> None:
     for table in walk.of("AWS::DynamoDB::Table").values():
         assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
-from importlib.metadata import Distribution
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
+from infra import built as building
 from infra.binaries import compiled_files
-from infra.packaging import EPOCH, Target, asset, check
-from infra.settings import Stage
+from infra.built import EPOCH, RULES
+from infra.imports import imports_of
+from infra.packaging import asset
+from infra.settings import ROOT, Stage
+from infra.target import Target
 from shared.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -28,7 +33,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("house")
     for name, code in {
         "functions/__init__.py": "",
-        "functions/payments.py": "from shared.retry import Retry\n",
+        "functions/payments.py": "from shared.retry import Retry\nhandler = Retry\n",
         "functions/users.py": "",
         "functions/registry.py": "from functions import payments, users\n",
         "shared/__init__.py": "",
@@ -50,23 +55,23 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("build")
 
 
-def files(directory: Path) -> Iterator[tuple[str, str, float]]:
-    for path in sorted(directory.rglob("*")):
-        if path.is_file():
-            name = path.relative_to(directory).as_posix()
-            yield name, hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_mtime
+def contents(directory: Path) -> Iterator[tuple[str, str, float, str]]:
+    for path in [directory, *sorted(directory.rglob("*"))]:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "directory"
+        status = path.stat()
+        yield path.relative_to(directory).as_posix(), digest, status.st_mtime, f"{status.st_mode & 0o7777:o}"
 
 
 @pytest.mark.parametrize("target", [LAMBDA_ARM, LAMBDA_X86, HOST], ids=["arm64", "x86_64", "host"])
 def test_cdk_05_the_compiled_files_are_those_of_the_target(root: Path, build: Path, target: Target) -> None:
     built = asset("functions.payments", target, root=root, build=build)
     assert [path.parent.name for path in compiled_files(built)] == ["pydantic_core"]
-    check(built, target)
+    target.check(built)
 
 
 def test_cdk_05_an_asset_of_another_target_is_refused(root: Path, build: Path) -> None:
     with pytest.raises(DeclarationError, match="is built for x86_64, the function runs on arm64"):
-        check(asset("functions.payments", LAMBDA_X86, root=root, build=build), LAMBDA_ARM)
+        LAMBDA_ARM.check(asset("functions.payments", LAMBDA_X86, root=root, build=build))
 
 
 def test_an_asset_holds_its_worker_and_shared_and_nothing_else_of_the_house(root: Path, build: Path) -> None:
@@ -84,27 +89,51 @@ def test_an_asset_holds_its_worker_and_shared_and_nothing_else_of_the_house(root
     assert not {"infra", "local", "ops", "tests", "bin"} & {path.name for path in built.iterdir()}
 
 
-def test_an_asset_holds_the_dependencies_without_what_the_runtime_has(root: Path, build: Path) -> None:
-    built = asset("functions.payments", LAMBDA_ARM, root=root, build=build)
-    top = {path.name for path in built.iterdir()}
-    assert {"aws_lambda_powertools", "pydantic", "redis", "urllib3"} <= top
-    assert not {"boto3", "botocore", "s3transfer", "aws_cdk", "pytest"} & top
-    assert not list(built.rglob("__pycache__"))
-    assert {path.name for path in built.glob("*.dist-info/*")} <= {"METADATA", "entry_points.txt", "top_level.txt"}
-
-
-def test_a_packaged_distribution_still_tells_its_version(root: Path, build: Path) -> None:
-    built = asset("functions.payments", LAMBDA_ARM, root=root, build=build)
-    (info,) = built.glob("urllib3-*.dist-info")
-    assert Distribution.at(info).version == info.name.removeprefix("urllib3-").removesuffix(".dist-info")
-
-
-def test_the_same_input_gives_the_same_name_bytes_and_times(root: Path, tmp_path: Path) -> None:
-    first = asset("functions.payments", LAMBDA_ARM, root=root, build=tmp_path / "first")
-    second = asset("functions.payments", LAMBDA_ARM, root=root, build=tmp_path / "second")
+@pytest.mark.parametrize("target", [LAMBDA_ARM, HOST], ids=["arm64", "host"])
+def test_the_same_input_gives_the_same_name_bytes_times_and_modes(root: Path, tmp_path: Path, target: Target) -> None:
+    first = asset("functions.payments", target, root=root, build=tmp_path / "first")
+    umask = os.umask(0o077)
+    try:
+        second = asset("functions.payments", target, root=root, build=tmp_path / "second")
+    finally:
+        os.umask(umask)
     assert first.name == second.name
-    assert list(files(first)) == list(files(second))
-    assert {time for _, _, time in files(first)} == {EPOCH}
+    assert list(contents(first)) == list(contents(second))
+    assert {time for _, _, time, _ in contents(first)} == {EPOCH}
+    assert {(digest == "directory", mode) for _, digest, _, mode in contents(first)} == {(True, "755"), (False, "644")}
+
+
+def test_only_for_the_host_there_is_bytecode_and_all_of_it(root: Path, build: Path) -> None:
+    assert not list(asset("functions.payments", LAMBDA_ARM, root=root, build=build).rglob("*.pyc"))
+    on_host = asset("functions.payments", HOST, root=root, build=build)
+    sources = {path.relative_to(on_host) for path in on_host.rglob("*.py")}
+    compiled = {path.relative_to(on_host) for path in on_host.rglob("*.pyc")}
+    assert {path.parent.parent / f"{path.name.partition('.')[0]}.py" for path in compiled} == sources
+
+
+def test_the_rules_of_packaging_are_all_the_code_that_it_runs() -> None:
+    seen: set[str] = set()
+    following = ["packaging", "target"]
+    while following:
+        name = following.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        tree = ast.parse((ROOT / "infra" / f"{name}.py").read_text())
+        modules = [module.split(".") for module, _ in imports_of(tree, "infra")]
+        following += [parts[1] for parts in modules if parts[0] == "infra" and len(parts) == 2]
+    assert {path.stem for path in RULES} == seen - {"settings"}
+
+
+def test_another_rule_gives_another_asset(
+    root: Path, build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = asset("functions.payments", LAMBDA_ARM, root=root, build=build)
+    pruning = tmp_path / "pruning.py"
+    pruning.write_text("# other rules")
+    monkeypatch.setattr(building, "RULES", [pruning if path.name == "pruning.py" else path for path in RULES])
+    assert asset("functions.payments", LAMBDA_ARM, root=root, build=build).name != before.name
+    assert len([path for path in (build / "dependencies").iterdir() if "." not in path.name]) > 1
 
 
 def test_other_code_gives_another_name_but_for_code_that_it_does_not_hold(root: Path, build: Path) -> None:

@@ -32,7 +32,7 @@ def consumer(worker: str, **tables: set[str]) -> dict[str, set[str]]:
     return {
         "*": NOT_CONFINABLE,
         "FoundationKey": KEY,
-        "FoundationTablesJobs": READ | {"dynamodb:UpdateItem"},
+        "FoundationTablesJobs": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
         "FoundationTablesOutbox": {"dynamodb:PutItem"},
         f"Worker{worker}ConsumerLogs": LOGS,
         f"Worker{worker}QueuesSource": CONSUME,

@@ -6,12 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from infra.plan import Plan, camel, module_of
+from infra.names import camel, module_of, queue_names
+from infra.plan import Plan
 from infra.settings import Stage
 from shared.errors import DeclarationError
 from shared.table import Table
 from shared.worker import Worker
-from tests.infra.declared import ORDERED, PAYING, READING, STAGE, WORKERS, a_job
+from tests.infra.declared import ORDERED, PAYING, READING, SLOW, STAGE, WORKERS, a_job
 
 WITHOUT_EGRESS = Stage(name="dev", nat_gateways=0)
 
@@ -47,7 +48,10 @@ def test_a_worker_that_is_added_is_checked_with_the_others() -> None:
     ("twins", "words"),
     [
         ((Worker("a-1", (a_job("one"),)), Worker("a1", (a_job("two"),))), "two workers are called 'a-1' and 'a1'"),
-        ((Worker("a", (a_job("one"),)), Worker("b", (a_job("one"),))), "two job types are called 'one' and 'one'"),
+        (
+            (Worker("a", (a_job("one"),)), Worker("b", (a_job("one"),))),
+            "two job types are called 'one' of worker 'a' and 'one' of worker 'b'",
+        ),
         (
             (
                 Worker("a", (a_job("one", Table("orders", "id").read),)),
@@ -60,3 +64,45 @@ def test_a_worker_that_is_added_is_checked_with_the_others() -> None:
 def test_two_things_of_one_name_are_refused(twins: tuple[Worker, ...], words: str) -> None:
     with pytest.raises(DeclarationError, match=words):
         Plan(STAGE, twins)
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+def test_a_queue_name_that_sqs_would_not_take_is_refused_with_the_sum(fifo: bool) -> None:
+    room = 80 - len("tahan-dev-" + "-dead-letters") - (len(".fifo") if fifo else 0)
+    fits = Worker("a" * room, (a_job("one"),), fifo=fifo)
+    assert max(map(len, queue_names("tahan-dev", Plan(STAGE, (PAYING, fits)).workers[1]))) == 80
+    with pytest.raises(DeclarationError) as refused:
+        Plan(STAGE, (PAYING, Worker("a" * (room + 2), (a_job("one"),), fifo=fifo)))
+    assert f"10 + {room + 2} + {18 if fifo else 13} = 82 characters, SQS takes 80" in str(refused.value)
+    assert "shorten the worker's name or the stage's by 2" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("registry", "functions.registry is a module of the product"),
+        ("outbox-relay", "functions.outbox_relay is a module of the product"),
+        ("paying-dead-letters", "called like a dead-letter queue"),
+    ],
+)
+def test_a_worker_whose_name_is_taken_is_refused(name: str, words: str) -> None:
+    with pytest.raises(DeclarationError, match=words):
+        Plan(STAGE, (PAYING, Worker(name, (a_job("one"),))))
+
+
+def test_a_stage_that_asks_for_more_than_a_worker_has_reserved_is_blamed_itself() -> None:
+    with pytest.raises(DeclarationError) as refused:
+        Plan(Stage(name="wide", max_concurrency=21), (PAYING,))
+    message = str(refused.value)
+    assert message.startswith("stage 'wide': max_concurrency=21 is over reserved_concurrency=20 of worker 'paying'")
+    assert "set at most 20 in cdk.json" in message
+
+
+def test_a_worker_that_cannot_run_at_the_pace_of_the_stage_is_refused_before_a_synth() -> None:
+    with pytest.raises(DeclarationError, match=r"^stage 'lazy' with pace=2: worker 'slow': .* Lambda allows"):
+        Plan(Stage(name="lazy", pace=2), (SLOW,))
+
+
+def test_an_endpoint_that_no_worker_calls_is_refused_with_those_they_do() -> None:
+    with pytest.raises(DeclarationError, match=r"endpoints has \['bank'\].* in use are \['payment-provider'\]"):
+        Plan(Stage(name="dev", endpoints={"bank": "https://bank.example"}), WORKERS)

@@ -11,9 +11,10 @@ import pytest
 
 from functions.registry import WORKERS
 from infra.constructs.relay import SHAPE
-from infra.packaging import Target, asset
-from infra.plan import module_of
+from infra.names import module_of
+from infra.packaging import asset
 from infra.settings import load_stage
+from infra.target import Target
 
 # What Lambda's runtime brings; jmespath comes with the asset.
 OF_THE_RUNTIME = ("boto3", "botocore", "s3transfer", "dateutil", "six")
@@ -39,6 +40,6 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("module", [*map(module_of, WORKERS), SHAPE.module])
 def test_cdk_05_a_handler_is_imported_from_its_asset_alone(module: str, runtime: Path) -> None:
     built = asset(module, Target.of(load_stage("local")))
-    command = [sys.executable, "-I", "-S", "-c", IMPORT, module, str(built), str(runtime)]
+    command = [sys.executable, "-B", "-I", "-S", "-c", IMPORT, module, str(built), str(runtime)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603 - our own words
     assert ran.returncode == 0, ran.stderr

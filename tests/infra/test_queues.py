@@ -122,11 +122,12 @@ def test_every_queue_and_topic_refuses_what_comes_without_tls(walk: Walk) -> Non
         assert refusing == set(walk.of(kind))
 
 
-def test_what_the_relay_cannot_send_is_given_up_in_an_hour_and_told(walk: Walk) -> None:
+def test_what_the_relay_cannot_send_is_given_up_by_age_alone_and_told(walk: Walk) -> None:
     ((_, mapped),) = walk.mappings("DynamoDB").items()
     assert mapped["StartingPosition"] == "TRIM_HORIZON"
     assert mapped["BisectBatchOnFunctionError"] is True
-    assert (mapped["BatchSize"], mapped["MaximumRetryAttempts"], mapped["MaximumRecordAgeInSeconds"]) == (100, 10, 3600)
+    assert (mapped["BatchSize"], mapped["MaximumRetryAttempts"]) == (100, -1)
+    assert mapped["MaximumRecordAgeInSeconds"] == 6 * 60 * 60
     assert mapped["FilterCriteria"] == {"Filters": [{"Pattern": '{"eventName": ["INSERT"]}'}]}
     assert target(mapped["DestinationConfig"]["OnFailure"]["Destination"]) in walk.of("AWS::SQS::Queue")
 

@@ -8,8 +8,9 @@ from datetime import timedelta
 
 import pytest
 
+from infra import settings as settings_module
 from infra.settings import ARCHITECTURES, Stage, load_stage, read_context
-from shared.errors import DeclarationError
+from shared.errors import DeclarationError, SettingsError
 from tests.infra.declared import PAYING
 
 
@@ -44,7 +45,9 @@ def test_on_aws_a_worker_runs_as_it_is_declared() -> None:
         ({"python": "host"}, ["architecture='arm64'", "python='host'"]),
         ({"retain": True, "pace": 0.5}, ["retain=true", "pace=1", "or retain=false"]),
         ({"retain": True, "customer_key": False}, ["customer_key=true"]),
-        ({"retain": True, "cache_tls": False}, ["cache_tls=true"]),
+        ({"cache_tls": False}, ["cache_tls=False", "speaks TLS and the cluster protocol", "leave both out"]),
+        ({"cache_cluster": False}, ["cache_cluster=False", "leave both out"]),
+        ({"retain": True, "cache_tls": False}, ["cache_tls=False"]),
         ({"nat_gateways": 3}, ["nat_gateways=3", "availability_zones=2", "lower the first or raise the second"]),
         ({"log_retention_days": 31}, ["log_retention_days=31", "choose one of"]),
         ({"endpoints": {"bank": "bank.example"}}, ["'bank'", "https://api.example.com/v1"]),
@@ -61,6 +64,24 @@ def test_a_contradiction_is_refused_with_its_repair(settings: dict[str, object],
     message = str(refused.value)
     assert message.startswith("stage 'odd'")
     assert [word for word in words if word not in message] == []
+
+
+@pytest.mark.parametrize("name", ["x-", "x--y", "-x", "X", "x" * 21])
+def test_a_name_that_makes_no_name_of_a_stack_is_refused(name: str) -> None:
+    with pytest.raises(DeclarationError, match="name"):
+        load_stage(name, {name: {}})
+
+
+@pytest.mark.parametrize("settings", [None, [], "x", {"name": "other"}])
+def test_settings_that_are_no_object_are_refused(settings: object) -> None:
+    with pytest.raises(SettingsError, match=r"^stage 'odd' in cdk.json is .*: give an object of settings"):
+        load_stage("odd", {"odd": settings})
+
+
+def test_without_any_stages_the_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings_module, "read_context", dict)
+    with pytest.raises(SettingsError, match="the context key 'stages' must be an object"):
+        load_stage("dev")
 
 
 def test_an_unknown_stage_is_refused_with_those_there_are() -> None:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     Package = Callable[[str], Path]
 
 
+QUIET = Stage(name="dev")  # for workers that call nothing outside
+
+
 def assert_no_circle(template: Json) -> None:
     resources = template["Resources"]
     graph = {
@@ -71,7 +74,7 @@ def test_cdk_02_the_data_stack_knows_nothing_of_the_workers(split: dict[str, Jso
 
 def test_cdk_02_a_service_may_be_constructed_by_itself(package: Package) -> None:
     app = new_app()
-    stack = WorkerStack(app, "tahan-first", stage=STAGE, workers=[READING], package=package)
+    stack = WorkerStack(app, "tahan-first", stage=QUIET, workers=[READING], package=package)
     other = Stack(app, "tahan-second")
     WorkerService(other, "Ordered", worker=ORDERED, foundation=stack.foundation, package=package)
     template = app.synth().get_stack_by_name("tahan-second").template
@@ -86,8 +89,24 @@ def test_cdk_02_the_same_app_gives_the_same_template(package: Package, declared:
     assert app.synth().get_stack_by_name(stack.stack_name).template == declared.template
 
 
+def test_a_second_relay_on_one_foundation_is_refused(package: Package) -> None:
+    app = new_app()
+    first = WorkerStack(app, "tahan-first", stage=STAGE, workers=[PAYING], package=package)
+    with pytest.raises(DeclarationError) as refused:
+        WorkerStack(app, "tahan-second", stage=QUIET, workers=[ORDERED], package=package, foundation=first.foundation)
+    assert "stack 'tahan-second' stands on a foundation whose outbox is relayed by stack 'tahan-first'" in str(
+        refused.value
+    )
+    assert "add its workers to 'tahan-first'" in str(refused.value)
+
+
+def test_a_queue_name_is_measured_with_the_stacks_own_name(package: Package) -> None:
+    with pytest.raises(DeclarationError, match="characters, SQS takes 80"):
+        WorkerStack(new_app(), "tahan-" + "a" * 60, stage=QUIET, workers=[READING], package=package)
+
+
 def test_a_worker_that_calls_outside_is_not_added_to_a_network_without_egress(package: Package) -> None:
-    stack = WorkerStack(new_app(), "tahan-inside", stage=STAGE, workers=[READING], package=package)
+    stack = WorkerStack(new_app(), "tahan-inside", stage=QUIET, workers=[READING], package=package)
     with pytest.raises(DeclarationError, match="give this worker in `workers` of the stack"):
         stack.add_worker(PAYING)
 

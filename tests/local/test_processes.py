@@ -1,4 +1,4 @@
-"""No child outlives us, however we end."""
+"""No child outlives us, however we end; SIGKILL included."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ import sys
 import time
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 
-from local.child import Child, ProcessError, Program
+from local.child import Child, ProcessError, Program, family_of
 from local.ports import free_port, listens
 from local.processes import Children
+from local.watchdog import wait_and_kill
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 # A child with a child of its own that ignores being asked to end, as a busy function might.
@@ -56,26 +61,64 @@ def wait_for(log: Path, word: str) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_whole_tree_and_tells_by_the_exit_status(signum: signal.Signals, tmp_path: Path) -> None:
+def start_ours(log: Path) -> tuple[subprocess.Popen[str], list[psutil.Process]]:
+    """Our program, and the family that it has started."""
     ours = subprocess.Popen(  # noqa: S603 - the program above
-        [sys.executable, "-c", OURS, str(tmp_path / "log")],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        start_new_session=True,
+        [sys.executable, "-c", OURS, str(log)], stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True
     )
     assert ours.stdout is not None
     child = psutil.Process(int(ours.stdout.readline()))
+    ours.stdout.close()
     family = [child, *child.children(recursive=True)]
     assert len(family) == 2
+    return ours, family
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_whole_tree_and_tells_by_the_exit_status(signum: signal.Signals, tmp_path: Path) -> None:
+    ours, family = start_ours(tmp_path / "log")
 
     ours.send_signal(signum)
     ours.send_signal(signum)  # an impatient second one must not leave anything behind
 
     assert ours.wait(timeout=20) == 128 + signum
-    ours.stdout.close()
     assert not any(is_alive(process) for process in family)
+
+
+def test_sigkill_leaves_nobody_behind(tmp_path: Path) -> None:
+    ours, family = start_ours(tmp_path / "log")
+    (watchdog,) = [process for process in psutil.Process(ours.pid).children() if process not in family]
+
+    ours.kill()  # the children, one of which ignores SIGTERM, hear nothing of it
+
+    assert ours.wait(timeout=20) == -signal.SIGKILL
+    _, alive = psutil.wait_procs([*family, watchdog], timeout=20)
+    assert not [process for process in alive if is_alive(process)]
+
+
+def test_a_child_that_has_ended_is_nothing_to_the_watchdog() -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+
+    wait_and_kill([str(ended.pid)])
+
+
+def test_the_watchdog_kills_what_is_left_of_a_family_whose_head_has_ended(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    orphaning = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {STUBBORN!r}])"
+    with log.open("wb") as output:
+        head = subprocess.Popen([sys.executable, "-c", orphaning], stdout=output, start_new_session=True)  # noqa: S603 - ours
+    wait_for(log, "up")
+    (orphan,) = [process for process in family_of(head.pid) if process.pid != head.pid]
+
+    def pids() -> Iterator[str]:
+        yield str(head.pid)
+        head.wait()
+
+    wait_and_kill(pids())
+
+    psutil.wait_procs([orphan], timeout=20)
+    assert not is_alive(orphan)
 
 
 def test_an_exception_ends_the_children(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -122,6 +123,17 @@ def test_rate_limiting_names_the_wait(provider: Provider) -> None:
 
     assert (status, headers["Retry-After"]) == (429, "1")
     assert charge(provider, order("pi_429_1"))[0] == 201
+
+
+def test_the_ledger_tells_the_shortest_time_between_two_requests(provider: Provider) -> None:
+    for pause in (0.3, 0.1, 0):
+        charge(provider, order("pi_ok_1"))
+        time.sleep(pause)
+    charge(provider, order("pi_ok_2"))
+
+    (waited,) = get(provider, "/ledger")["shortest_waits"].items()
+    assert waited[0] == "pi_ok_1"
+    assert 0.1 <= waited[1] < 0.3
 
 
 def test_a_lost_answer_has_charged_all_the_same(provider: Provider) -> None:

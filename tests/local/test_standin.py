@@ -42,6 +42,19 @@ def test_valkey_comes_back_on_its_port_and_empty(tmp_path: Path) -> None:
     assert not listens(port)
 
 
+def test_valkey_that_keeps_comes_back_with_what_it_held(tmp_path: Path) -> None:
+    with Children() as children:
+        valkey = Valkey(children, tmp_path, keeps=True)
+        valkey.start()
+        with redis.Redis(host=valkey.host, port=valkey.port) as client:
+            client.set("key", "value", px=60_000)
+
+            valkey.stop()
+            valkey.start()
+
+            assert client.get("key") == b"value"
+
+
 def test_the_stand_in_works_whatever_the_environment_says_of_aws(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from shared.backends.dynamodb import DynamoDBItems, plain
 from shared.backends.dynamodb_records import COMMITS, DynamoDBJobRecords
 from shared.backends.job_record_layer import JobRecordLayer
 from shared.claim import Claim, Ended, Granted, HeldByOther
-from shared.errors import ClaimLost, Conflict, Refused, SettingsError, Unavailable
+from shared.errors import ClaimLost, Conflict, NoAnswer, Refused, SettingsError, Unavailable
 from shared.job_record import Commit, Hold, Release, Status
 from tests.world import START, THINGS, FakeClock
 
@@ -132,7 +132,7 @@ def test_a_commit_without_an_answer_is_looked_up() -> None:
         commit(Stub([TIMEOUT], [{"Item": item("running")}]))
     with pytest.raises(Unavailable):
         commit(Stub([TIMEOUT], [{"Item": item("completed", "other")}]))
-    with pytest.raises(Unavailable):
+    with pytest.raises(NoAnswer):
         commit(Stub([TIMEOUT], [TIMEOUT]))
 
 
