@@ -14,7 +14,7 @@ ENVIRONMENT := .venv/.made
 unexport PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help demo test check synth mutants format clean
+.PHONY: help demo test check synth simulate mutants format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -34,6 +34,9 @@ check: $(ENVIRONMENT) ## format, lint, types, import contracts
 synth: $(ENVIRONMENT) ## the cloud assembly of STAGE (dev, prod, local)
 	@$(PYTHON) -m infra.assembly $(or $(STAGE),dev)
 
+simulate: $(ENVIRONMENT) ## SEEDS runs of the pipeline in virtual time under seeded faults: SEEDS=20000
+	$(PYTHON) -m tests.simulation --seeds $(or $(SEEDS),2000) $(ARGS)
+
 mutants: $(ENVIRONMENT) ## take out each guard and see its test turn red
 	$(PYTHON) -m tests.mutants $(ARGS)
 
@@ -47,11 +50,11 @@ clean: ## remove what was built and installed
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(UV):
-	@echo "Installing uv $(UV_VERSION) ..."
+	@echo "Installing uv $(UV_VERSION) ..." >&2
 	@python3 -m venv .tools/uv
 	@.tools/uv/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
 $(ENVIRONMENT): $(UV) pyproject.toml uv.lock
-	@echo "Installing the locked environment ..."
+	@echo "Installing the locked environment ..." >&2
 	@$(UV) sync --frozen --quiet --compile-bytecode
 	@touch $@

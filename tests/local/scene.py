@@ -32,9 +32,9 @@ def words_of(situation: Situation) -> dict[str, tuple[Word, ...]]:
     """What workers say of its messages: the first ones do the jobs, the others find them done."""
     if situation.dead_letters:
         return {message.message_id: (Word("dead_lettered"),) for message in SENT[situation.name]}
-    words: list[tuple[Word, ...]] = [(Word("succeeded"),)] * situation.completed + [
-        (Word("duplicates"),)
-    ] * situation.duplicates
+    first: tuple[Word, ...] = (Word("succeeded"),)
+    further: tuple[Word, ...] = (Word("duplicates"),)
+    words = [first] * situation.completed + [further] * situation.duplicates
     if situation.trouble is Trouble.CONTENTION:
         words[-1] = (Word("postponed", "contended"), *words[-1])
     if situation.trouble is Trouble.REDIS_STOPPED:

@@ -1,0 +1,77 @@
+"""The short form of `make simulate`: some seeds in each mode, every fault seen, and a product without a guard found out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from shared.backends.memory import MemoryCache
+from tests.simulation.history import Checks, History, Violation
+from tests.simulation.run import run_seed
+from tests.simulation.world import MODES, World
+
+SEEDS = 60
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_invariant_holds_in_every_run_and_every_fault_was_seen(mode: str) -> None:
+    fired: Counter[str] = Counter()
+    for seed in range(SEEDS):
+        result = run_seed(seed, mode)
+        assert not result.found, f"{result.found}\n{result.command}"
+        assert len(result.checked) == 7
+        fired.update(result.fired)
+    faults = {
+        "dies_before",
+        "dies_after",
+        "reply_lost",
+        "not_done",
+        "freezes",
+        "slow",
+        "duplicate",
+        "undeleted",
+        "amnesia",
+    }
+    assert faults <= set(fired)
+
+
+def test_a_seed_is_repeated_bit_for_bit() -> None:
+    first, second = World(7), World(7)
+    first.run()
+    second.run()
+    assert first.scheduler.switches == second.scheduler.switches
+    assert first.history.changes == second.history.changes
+    assert first.history.reads == second.history.reads
+
+
+def found(seeds: int = 40) -> set[str]:
+    """The invariants that some runs violate."""
+    names = set()
+    for seed in range(seeds):
+        world = World(seed)
+        try:
+            world.run()
+            Checks(world).all()
+        except (Violation, AssertionError) as error:
+            names.add(str(error).partition(":")[0])
+    return names
+
+
+def test_the_checks_notice_invalidation_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MemoryCache, "finish", lambda self, tags, leases: None)
+    assert "I36" in found()
+
+
+def test_the_checks_notice_a_claim_that_is_granted_to_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    def held(self: History, hold: Any) -> Any:
+        return self.records[hold.record]
+
+    monkeypatch.setattr(History, "_held", held)
+    assert found() & {"I14", "I15", "I16"}
+
+
+def test_the_checks_notice_writes_without_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(History, "_demand", lambda self, write: None)
+    assert "I14" in found()
