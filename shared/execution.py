@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
 from shared.attempt import Committed, Run
@@ -170,6 +171,7 @@ class Execution:
             deadline=min(run.until - self._reserve, self.here.clock.now() + run.job.timeout),
             lease=lease,
             uses=run.job.uses,
+            fences=None if run.lock is None else partial(self.records.fence, granted.hold, run.lock),
         )
         ended = self.attempts.make(run, granted, work)
         if isinstance(ended, Committed):

@@ -177,6 +177,17 @@ class JobRecords(Protocol):
         """
         ...
 
+    def fence(self, hold: Hold, key: str) -> int:
+        """Give the next number of a key, if this attempt still holds its job. Numbers of one key grow for ever.
+
+        A repeated request of one attempt gets the number it had.
+
+        Raises:
+            ClaimLost: the job is no longer held by this attempt.
+            Unavailable: the store did not answer.
+        """
+        ...
+
     def view(self, record: str) -> JobView | None:
         """Read a record, consistently; None if there is none or it has expired."""
         ...

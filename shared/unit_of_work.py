@@ -22,7 +22,7 @@ from shared.outbox import Posting, posting_of
 from shared.table import Access, Right, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from shared.clock import Clock, Tokens
     from shared.dependency import Dependency, Reply, Transport
@@ -68,6 +68,8 @@ class UnitOfWork:
     deadline: datetime
     lease: Lease | None = None
     uses: tuple[Access | Dependency, ...] = ()
+    fences: Callable[[], int] | None = None
+    _number: int | None = None
     _slots: dict[tuple[str, Key], _Slot] = field(default_factory=dict)
     _tags: list[str] = field(default_factory=list)
     _postings: list[Posting] = field(default_factory=list)
@@ -200,6 +202,22 @@ class UnitOfWork:
             message = "The unknown job is settled twice in this unit of work: keep one."
             raise Refused(message)
         self._reconciliations.append(reconciliation)
+
+    def fencing_number(self) -> int:
+        """A number for an outside system that keeps the highest it has seen: it grows with each attempt on the lock key.
+
+        Raises:
+            DeclarationError: the job has no lock.
+            ClaimLost: another attempt took the job over.
+            Unavailable: DynamoDB did not answer.
+        """
+        self.check()
+        if self.fences is None:
+            message = "The job declares no `lock`: a fencing number counts the holders of a lock key."
+            raise DeclarationError(message)
+        if self._number is None:
+            self._number = self.fences()
+        return self._number
 
     def call(
         self,

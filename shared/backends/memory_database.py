@@ -37,6 +37,7 @@ class MemoryDatabase:
     outbox: dict[str, Posting] = field(default_factory=dict)
     sent: dict[str, datetime] = field(default_factory=dict)
     parked: dict[str, str] = field(default_factory=dict)
+    fences: dict[str, tuple[int, str]] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def claim(self, claim: Claim, now: datetime) -> Answer:
@@ -134,6 +135,16 @@ class MemoryDatabase:
                 first_failure=view.first_failure or failure,
                 last_failure=failure,
             )
+
+    def fence(self, hold: Hold, key: str) -> int:
+        """Give the next number of a key."""
+        with self._lock:
+            self._held(hold)
+            number, owner = self.fences.get(key, (0, ""))
+            if owner != hold.token:
+                number += 1
+                self.fences[key] = (number, hold.token)
+            return number
 
     def view(self, record: str) -> JobView | None:
         """Read a record."""

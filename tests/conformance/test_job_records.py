@@ -322,3 +322,20 @@ def test_a_record_whose_attempt_is_not_the_one_seen_is_not_begun_anew(moto_datab
     with pytest.raises(IdempotencyItemAlreadyExistsError):
         layer.reset(replace(seen, token="another"))
     layer.reset(seen)
+
+
+def test_i27_fencing_numbers_of_a_key_grow_with_every_attempt_and_are_the_attempts_own(stores: Stores) -> None:
+    key, other = f"lock-{next(fresh)}", f"lock-{next(fresh)}"
+    first = claim()
+    one = granted(stores, first).hold
+    assert [stores.records.fence(one, key) for _ in range(3)] == [1, 1, 1]
+    assert stores.records.fence(one, other) == 1
+    later = first.until + SOON
+    two = granted(stores, again(first), later).hold
+    assert stores.records.fence(two, key) == 2
+    with pytest.raises(ClaimLost):
+        stores.records.fence(one, key)  # a zombie gets no number above its successor's
+    stores.records.release(two, Release(later), later)
+    with pytest.raises(ClaimLost):
+        stores.records.fence(two, key)
+    assert stores.records.fence(granted(stores, claim()).hold, key) == 3

@@ -54,6 +54,12 @@ def is_alive(process: psutil.Process) -> bool:
     return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
+def end(left: list[psutil.Process]) -> None:
+    """Leave nothing behind when a test fails."""
+    for process in left:
+        process.kill()
+
+
 def wait_for(log: Path, word: str) -> None:
     deadline = time.monotonic() + 20
     while word not in log.read_text():
@@ -87,13 +93,16 @@ def test_a_signal_ends_the_whole_tree_and_tells_by_the_exit_status(signum: signa
 
 def test_sigkill_leaves_nobody_behind(tmp_path: Path) -> None:
     ours, family = start_ours(tmp_path / "log")
-    (watchdog,) = [process for process in psutil.Process(ours.pid).children() if process not in family]
+    all_of_us = psutil.Process(ours.pid).children(recursive=True)  # the watchdog, too
+    assert set(family) <= set(all_of_us)
 
     ours.kill()  # the children, one of which ignores SIGTERM, hear nothing of it
 
     assert ours.wait(timeout=20) == -signal.SIGKILL
-    _, alive = psutil.wait_procs([*family, watchdog], timeout=20)
-    assert not [process for process in alive if is_alive(process)]
+    psutil.wait_procs(all_of_us, timeout=20)
+    left = [process for process in all_of_us if is_alive(process)]
+    end(left)
+    assert left == []
 
 
 def test_a_child_that_has_ended_is_nothing_to_the_watchdog() -> None:
@@ -118,7 +127,9 @@ def test_the_watchdog_kills_what_is_left_of_a_family_whose_head_has_ended(tmp_pa
     wait_and_kill(pids())
 
     psutil.wait_procs([orphan], timeout=20)
-    assert not is_alive(orphan)
+    left = [orphan] if is_alive(orphan) else []
+    end(left)
+    assert left == []
 
 
 def test_an_exception_ends_the_children(tmp_path: Path) -> None:

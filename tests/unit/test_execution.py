@@ -580,3 +580,26 @@ def test_a_claim_that_the_store_refuses_is_dead_lettered_with_its_reason() -> No
     assert isinstance(outcome, DeadLettered)
     assert acknowledged
     assert json.loads(world.queue.dead[0][1])["reason"] == "permanent"
+
+
+def test_i27_a_job_with_a_lock_gets_one_fencing_number_an_attempt() -> None:
+    numbers: list[int] = []
+
+    def handler(payload: Note, work: UnitOfWork) -> object:
+        numbers.extend([work.fencing_number(), work.fencing_number()])
+        if work.attempt == 1:
+            raise TimeoutError
+        return None
+
+    world = World.of(handler)
+    world.run(body())
+    world.clock.pass_(timedelta(minutes=6))
+    world.run(body())
+    assert numbers == [1, 1, 2, 2]
+
+
+def test_a_job_without_a_lock_has_no_fencing_number() -> None:
+    world = World.of(lambda payload, work: work.fencing_number(), lock=None)
+    outcome, _ = world.run(body())
+    assert isinstance(outcome, Retried)
+    assert "declares no `lock`" in outcome.failure.error
