@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
 from aws_cdk import App, Tags
 
-from infra.packaging import Target, asset
+from infra.names import stack_name
+from infra.packaging import asset
 from infra.settings import load_stage, read_context
+from infra.target import Target
 from infra.worker_stack import WorkerStack
+from shared.errors import TahanError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,11 +24,13 @@ if TYPE_CHECKING:
     from shared.worker import Worker
 
 DEFAULT_STAGE = "dev"
+# The command line turns these on, `infra.assembly` does not: the templates of both must be equal.
+NO_METADATA = {"aws:cdk:enable-path-metadata": False, "aws:cdk:enable-asset-metadata": False}
 
 
 def new_app() -> App:
     """An app with the context of `cdk.json`, whether or not the command line passes it in."""
-    return App(context=read_context(), analytics_reporting=False)
+    return App(context=read_context(), post_cli_context=NO_METADATA, analytics_reporting=False)
 
 
 def chosen_stage(app: App) -> Stage:
@@ -34,7 +40,7 @@ def chosen_stage(app: App) -> Stage:
 
 def build(app: App, workers: Iterable[Worker], stage: Stage, package: Package) -> WorkerStack:
     """The one stack of a stage."""
-    stack = WorkerStack(app, f"tahan-{stage.name}", stage=stage, workers=workers, package=package)
+    stack = WorkerStack(app, stack_name(stage), stage=stage, workers=workers, package=package)
     Tags.of(stack).add("stage", stage.name)
     return stack
 
@@ -50,4 +56,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except TahanError as refusal:
+        sys.exit(str(refusal))

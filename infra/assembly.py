@@ -15,12 +15,12 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from infra.packaging import BUILD
+from infra.built import BUILD
 from infra.settings import ROOT
-from shared.errors import DeclarationError
+from shared.errors import DeclarationError, SettingsError, TahanError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 CODE = ("infra", "functions", "shared")
@@ -38,8 +38,10 @@ def synthesise(stage: str, *, progress: Callable[[str], object] = print) -> Path
     """The assembly directory (`cdk.out`) of a stage; takes a minute or more when something changed.
 
     Raises:
+        SettingsError: there is no Node.js.
         DeclarationError: the app refused, with what it said.
     """
+    _need_node()
     parent = BUILD / "assembly"
     parent.mkdir(parents=True, exist_ok=True)
     with (parent / f".{stage}.lock").open("w") as lock:
@@ -64,6 +66,13 @@ def synthesise(stage: str, *, progress: Callable[[str], object] = print) -> Path
 def template_path(assembly: Path, stage: str) -> Path:
     """The template of the stage's stack in its assembly."""
     return assembly / f"tahan-{stage}.template.json"
+
+
+def _need_node() -> None:
+    node = os.environ.get("JSII_NODE", "node")
+    if shutil.which(node) is None:
+        message = f"{node} is not found: install Node.js 20 or later and put it on PATH, the CDK runs on it."
+        raise SettingsError(message)
 
 
 def _run(stage: str, directory: Path) -> None:
@@ -92,5 +101,15 @@ def _forget_old(parent: Path, stage: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
+def main(arguments: Sequence[str]) -> None:
+    """Print the path of the assembly of the stage that is asked for, `dev` by default."""
+    stage = arguments[0] if arguments else "dev"
+    try:
+        assembly = synthesise(stage, progress=lambda line: sys.stderr.write(f"{line}\n"))
+    except TahanError as refusal:
+        sys.exit(str(refusal))
+    sys.stdout.write(f"{assembly}\n")
+
+
 if __name__ == "__main__":
-    sys.stdout.write(f"{synthesise(sys.argv[1], progress=lambda line: sys.stderr.write(line + chr(10)))}\n")
+    main(sys.argv[1:])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
 SEND = ("sqs:SendMessage",)
+# A fence counts on in one transaction with the check that its job is still held.
 JOB_RECORDS = ("dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem")
 OUTBOX_WRITE = ("dynamodb:PutItem",)
 OUTBOX_MARK = ("dynamodb:UpdateItem",)
@@ -46,12 +47,16 @@ def allow(grantee: iam.IRole, actions: tuple[str, ...], *resources: str) -> None
     grantee.add_to_principal_policy(iam.PolicyStatement(actions=list(actions), resources=list(resources)))
 
 
+def regional(stack: Stack, service: str) -> str:
+    """The name that a service of the stack's region has for KMS, in every partition."""
+    return f"{service}.{stack.region}.{stack.url_suffix}"
+
+
 def allow_key(grantee: iam.IRole, key: kms.IKey | None) -> None:
     """Let a role use the key, but only through queues and tables, never by itself."""
     if key is None:
         return
-    region = Stack.of(grantee).region
-    through = [f"{service}.{region}.amazonaws.com" for service in ("dynamodb", "sqs")]
+    through = [regional(Stack.of(grantee), service) for service in ("dynamodb", "sqs")]
     grantee.add_to_principal_policy(
         iam.PolicyStatement(
             actions=list(KEY),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 FOLLOWED = "functions"
 REGISTRY = "functions.registry"
+HANDLER = "handler"
 NEVER_PACKAGED = frozenset({"infra", "local", "ops", "tests", "benchmarks"})
 
 
@@ -20,7 +21,8 @@ def sources_of(entry: str, root: Path) -> list[Path]:
     """The files of `functions` that `entry` imports, itself included, relative to `root` and sorted.
 
     Raises:
-        DeclarationError: the entry is missing, or something is imported that never gets into a function.
+        DeclarationError: the entry is missing or has no handler, or something is imported that never gets into a
+            function.
     """
     found: dict[str, Path] = {}
     open_modules = [entry]
@@ -34,7 +36,11 @@ def sources_of(entry: str, root: Path) -> list[Path]:
             raise DeclarationError(message)
         found[name] = path
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        for imported, optional in _imports(ast.parse(path.read_text(encoding="utf-8")), package):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if name == entry and not any(map(_binds_handler, tree.body)):
+            message = f"{name} has no `{HANDLER}` for Lambda to call: write one, or name the worker after its module."
+            raise DeclarationError(message)
+        for imported, optional in imports_of(tree, package):
             _refuse(name, imported)
             if imported.partition(".")[0] == FOLLOWED and (not optional or _file_of(imported, root)):
                 open_modules.append(imported)
@@ -51,7 +57,19 @@ def _file_of(module: str, root: Path) -> Path | None:
     return None
 
 
-def _imports(tree: ast.AST, package: str) -> Iterator[tuple[str, bool]]:
+def _binds_handler(node: ast.stmt) -> bool:
+    match node:
+        case ast.FunctionDef(name=name):
+            return name == HANDLER
+        case ast.Assign(targets=targets):
+            return any(isinstance(target, ast.Name) and target.id == HANDLER for target in targets)
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return name == HANDLER
+        case _:
+            return False
+
+
+def imports_of(tree: ast.AST, package: str) -> Iterator[tuple[str, bool]]:
     """Every imported name, and whether it may be an attribute rather than a module."""
     for node in ast.iter_child_nodes(tree):
         match node:
@@ -64,9 +82,9 @@ def _imports(tree: ast.AST, package: str) -> Iterator[tuple[str, bool]]:
                 yield base, False
                 yield from ((f"{base}.{alias.name}", True) for alias in node.names)
             case ast.If(test=ast.Name(id="TYPE_CHECKING")):
-                yield from (pair for orelse in node.orelse for pair in _imports(orelse, package))
+                yield from (pair for orelse in node.orelse for pair in imports_of(orelse, package))
             case _:
-                yield from _imports(node, package)
+                yield from imports_of(node, package)
 
 
 def _refuse(module: str, imported: str) -> None:

@@ -5,24 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from infra.names import camel, queue_names, stack_name
 from shared.errors import DeclarationError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from infra.settings import Stage
     from shared.table import Table
     from shared.worker import Worker
-
-
-def camel(name: str) -> str:
-    """A declared name as CloudFormation spells it: `payment-provider` is `PaymentProvider`."""
-    return "".join(part.capitalize() for part in name.split("-"))
-
-
-def module_of(worker: Worker) -> str:
-    """The module that holds a worker's handler: `functions.order_lines` of `order-lines`."""
-    return f"functions.{worker.name.replace('-', '_')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +29,14 @@ class Plan:
         Raises:
             DeclarationError: with the arithmetic and the repair.
         """
-        _refuse_twins("workers", [worker.name for worker in self.workers])
-        _refuse_twins("job types", [job.name for worker in self.workers for job in worker.jobs])
-        _refuse_twins("tables", [table.name for table in self.tables])
+        _refuse_twins("workers", ((worker.name, "") for worker in self.workers))
+        _refuse_twins("job types", ((j.name, f" of worker {w.name!r}") for w in self.workers for j in w.jobs))
+        _refuse_twins("tables", ((table.name, "") for table in self.tables))
+        for worker in self.workers:
+            queue_names(stack_name(self.stage), worker)
+            _refuse_what_the_stage_breaks(self.stage, worker)
         _refuse_missing_egress(self)
+        _refuse_unknown_endpoints(self)
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -58,12 +53,30 @@ class Plan:
         return Plan(self.stage, (*self.workers, worker))
 
 
-def _refuse_twins(kind: str, names: Sequence[str]) -> None:
+def _refuse_twins(kind: str, owned: Iterable[tuple[str, str]]) -> None:
     seen: dict[str, str] = {}
-    for name in names:
-        if (other := seen.setdefault(camel(name), name)) is not name or names.count(name) > 1:
-            message = f"two {kind} are called {other!r} and {name!r}, which is one name in the stack: rename one."
+    for name, owner in owned:
+        called = f"{name!r}{owner}"
+        if (other := seen.get(camel(name))) is not None:
+            message = f"two {kind} are called {other} and {called}, which is one name in the stack: rename one."
             raise DeclarationError(message)
+        seen[camel(name)] = called
+
+
+def _refuse_what_the_stage_breaks(stage: Stage, worker: Worker) -> None:
+    most, reserved = stage.max_concurrency, worker.reserved_concurrency
+    if most is not None and reserved is not None and most > reserved:
+        message = (
+            f"stage {stage.name!r}: max_concurrency={most} is over reserved_concurrency={reserved} of worker"
+            f" {worker.name!r}, whose polls would be throttled: set at most {reserved} in cdk.json, or raise the"
+            " worker's."
+        )
+        raise DeclarationError(message)
+    try:
+        stage.at(worker)
+    except DeclarationError as error:
+        message = f"stage {stage.name!r} with pace={stage.pace:g}: {error}"
+        raise DeclarationError(message) from error
 
 
 def _refuse_missing_egress(plan: Plan) -> None:
@@ -73,5 +86,16 @@ def _refuse_missing_egress(plan: Plan) -> None:
             f"stage {plan.stage.name!r}: {len(plan.outgoing)} of {len(plan.workers)} workers call outside systems"
             f" ({calls}), and nat_gateways=0 lets no call out: set nat_gateways to 1 or more in cdk.json, or take the"
             " dependency out of `uses`."
+        )
+        raise DeclarationError(message)
+
+
+def _refuse_unknown_endpoints(plan: Plan) -> None:
+    known = sorted({dependency.name for worker in plan.workers for dependency in worker.dependencies})
+    unknown = sorted(plan.stage.endpoints.keys() - set(known))
+    if unknown:
+        message = (
+            f"stage {plan.stage.name!r}: endpoints has {unknown}, and no worker uses a dependency of that name: those"
+            f" in use are {known}; repair the name in cdk.json, or take it out."
         )
         raise DeclarationError(message)

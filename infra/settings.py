@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from shared.errors import DeclarationError
+from shared.errors import DeclarationError, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,19 +50,19 @@ class Stage(BaseModel):
         python: Python of the functions; "host" is the one that runs this.
         endpoints: base URL by dependency; the default of the stack's parameter `Endpoint<Name>`.
         max_concurrency: replaces the declared one of every worker.
-        availability_zones: in how many the network lies.
+        availability_zones: in how many the network lies; a region with fewer refuses the deploy.
         nat_gateways: how many carry the traffic of workers that call outside systems.
         alarm_email: who is told of alarms besides the topic.
         retain: whether data outlives the stack and tables refuse deletion.
         customer_key: whether queues, topic, tables and logs are encrypted by a key of the account.
         log_retention_days: how long logs are kept.
-        cache_tls: whether the functions speak TLS to the cache.
-        cache_cluster: whether they speak the cluster protocol to it.
+        cache_tls: whether the functions speak TLS to the cache; Valkey Serverless speaks nothing else.
+        cache_cluster: whether they speak the cluster protocol to it; the same.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,19}$")
+    name: str = Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=20)
     pace: float = Field(default=1, gt=0, allow_inf_nan=False)
     architecture: Literal["arm64", "x86_64", "host"] = "arm64"
     python: str = Field(default="3.13", pattern=r"^(3\.1[1-9]|host)$")
@@ -114,10 +114,15 @@ def _contradictions(stage: Stage) -> list[str]:
             f"architecture={stage.architecture!r} and python={stage.python!r}: a function runs either on this host or"
             " on Lambda; set both to 'host' or neither."
         )
-    if stage.retain and (stage.on_host or stage.pace != 1 or not stage.cache_tls or not stage.customer_key):
+    if stage.retain and (stage.on_host or stage.pace != 1 or not stage.customer_key):
         found.append(
-            "retain=true keeps real data, which goes with architecture and python of Lambda, pace=1, cache_tls=true and"
+            "retain=true keeps real data, which goes with architecture and python of Lambda, pace=1 and"
             " customer_key=true: set these, or retain=false."
+        )
+    if not stage.on_host and not (stage.cache_tls and stage.cache_cluster):
+        found.append(
+            f"cache_tls={stage.cache_tls} and cache_cluster={stage.cache_cluster}: Valkey Serverless speaks TLS and the"
+            " cluster protocol and nothing else; leave both out, they are true by default."
         )
     if stage.nat_gateways > stage.availability_zones:
         found.append(
@@ -139,17 +144,25 @@ def load_stage(name: str, stages: Mapping[str, object] | None = None) -> Stage:
     """The stage of that name, out of `stages` or else `cdk.json`.
 
     Raises:
-        DeclarationError: with the repair.
+        SettingsError: `cdk.json` is not of the shape that holds stages.
+        DeclarationError: the stage is unknown, or its settings contradict each other; with the repair.
     """
-    known = read_context()["stages"] if stages is None else stages
+    known = read_context().get("stages") if stages is None else stages
     if not isinstance(known, dict):
         message = "cdk.json: the context key 'stages' must be an object of stages by name."
-        raise DeclarationError(message)
+        raise SettingsError(message)
     if name not in known:
         message = f"stage {name!r} is not in cdk.json: choose one of {sorted(known)} or add it under 'stages'."
         raise DeclarationError(message)
+    settings = known[name]
+    if not isinstance(settings, dict) or "name" in settings:
+        message = (
+            f"stage {name!r} in cdk.json is {json.dumps(settings)}: give an object of settings without 'name', or {{}}"
+            " for the defaults."
+        )
+        raise SettingsError(message)
     try:
-        return Stage(name=name, **known[name])
+        return Stage(name=name, **settings)
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         message = f"stage {name!r} in cdk.json: {problems}."

@@ -12,7 +12,7 @@ from infra.constructs.function import Function, Shape
 from infra.constructs.mapping import consume_queue
 from infra.constructs.queue_pair import QueuePair
 from infra.grants import CONSUME, JOB_RECORDS, OUTBOX_WRITE, SEND, TABLE, allow_queue, allow_table
-from infra.plan import camel, module_of
+from infra.names import camel, module_of
 from shared.settings import Settings
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from aws_cdk import Stack
 from infra.constructs.dashboard import Dashboard
 from infra.constructs.foundation import Foundation
 from infra.constructs.relay import OutboxRelay
-from infra.plan import Plan, camel
+from infra.names import camel
+from infra.plan import Plan
 from infra.worker_service import WorkerService
 
 if TYPE_CHECKING:

@@ -8,10 +8,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from constructs import Construct
+
+from infra.constructs.metrics import OLDEST, VISIBLE, arrivals, function_metric, queue_metric
+from infra.constructs.queue_pair import SHORTEST_REST
 
 if TYPE_CHECKING:
     from aws_cdk import aws_lambda as lambda_
@@ -21,49 +23,12 @@ if TYPE_CHECKING:
     from infra.constructs.queue_pair import QueuePair
     from shared.worker import Worker
 
-MINUTE = Duration.minutes(1)
-VISIBLE = "ApproximateNumberOfMessagesVisible"
-IN_FLIGHT = "ApproximateNumberOfMessagesNotVisible"
-OLDEST = "ApproximateAgeOfOldestMessage"
-OLDEST_DEAD_LETTER = timedelta(days=10)  # it is lost after 14
+TO_DECIDE = timedelta(days=2)
+# A queue's age metric counts from the move, retention from the first enqueue: the alarm must come before the sooner end.
+OLDEST_DEAD_LETTER = SHORTEST_REST - TO_DECIDE
 OLDEST_STREAM_RECORD = timedelta(seconds=60)
 ABOVE = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
 AT_LEAST = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
-
-
-def queue_metric(queue: sqs.IQueue, name: str) -> cloudwatch.Metric:
-    """A metric of a queue: the highest value of each minute."""
-    return cloudwatch.Metric(
-        namespace="AWS/SQS",
-        metric_name=name,
-        dimensions_map={"QueueName": queue.queue_name},
-        statistic="Maximum",
-        period=MINUTE,
-    )
-
-
-def function_metric(function: lambda_.IFunction, name: str, statistic: str) -> cloudwatch.Metric:
-    """A metric of a function by the minute."""
-    return cloudwatch.Metric(
-        namespace="AWS/Lambda",
-        metric_name=name,
-        dimensions_map={"FunctionName": function.function_name},
-        statistic=statistic,
-        period=MINUTE,
-    )
-
-
-def arrivals(queue: sqs.IQueue) -> cloudwatch.MathExpression:
-    """How many more messages a queue holds than a minute before.
-
-    Reading a message hides it, so what is in flight counts too; a queue that was idle reports nothing, which is zero.
-    """
-    return cloudwatch.MathExpression(
-        expression="DIFF(FILL(visible, 0) + FILL(inflight, 0))",
-        using_metrics={"visible": queue_metric(queue, VISIBLE), "inflight": queue_metric(queue, IN_FLIGHT)},
-        label="Arrivals",
-        period=MINUTE,
-    )
 
 
 class _Alarms(Construct):
@@ -120,6 +85,7 @@ class QueueAlarms(_Alarms):
             0,
             sentence=f"A message of worker {worker.name} was dead-lettered just now.",
             runbook="dead-letter-arrival",
+            periods=3,  # SQS's metrics come late: a minute is looked at again twice, when its data may have come
         )
         self._watch(
             "DeadLettersWaiting",
@@ -133,7 +99,10 @@ class QueueAlarms(_Alarms):
             "DeadLetterAge",
             queue_metric(queues.dead_letters, OLDEST),
             OLDEST_DEAD_LETTER.total_seconds(),
-            sentence=f"A dead letter of {worker.name} is {OLDEST_DEAD_LETTER.days} days old; after 14 it is lost.",
+            sentence=(
+                f"A dead letter of worker {worker.name} lies there for {OLDEST_DEAD_LETTER.days} days; it may be lost"
+                f" in {TO_DECIDE.days}."
+            ),
             runbook="dead-letter-age",
         )
 

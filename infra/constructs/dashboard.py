@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from infra.constructs.alarms import IN_FLIGHT, MINUTE, OLDEST, VISIBLE, function_metric, queue_metric
+from infra.constructs.metrics import IN_FLIGHT, MINUTE, OLDEST, VISIBLE, function_metric, queue_metric
 
 if TYPE_CHECKING:
     from aws_cdk import aws_lambda as lambda_

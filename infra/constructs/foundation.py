@@ -16,7 +16,7 @@ from infra.constructs.key import customer_key
 from infra.constructs.network import Network
 from infra.constructs.tables import Tables
 from infra.constructs.topic import alarm_topic
-from infra.plan import camel
+from infra.names import camel
 from shared.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -34,17 +34,33 @@ class Foundation(Construct):
         super().__init__(scope, construct_id)
         self.stage = stage = plan.stage
         self.key = customer_key(self, retain=stage.retain) if stage.customer_key else None
-        self.topic = alarm_topic(self, key=self.key, email=stage.alarm_email)
+        self.topic = alarm_topic(self, key=self.key, stage=stage)
         self.tables = Tables(self, "Tables", stage=stage, key=self.key)
         self.network = Network(self, "Network", stage=stage, egress=bool(plan.outgoing))
-        self.cache = Cache(self, "Cache", network=self.network)
+        self.cache = Cache(self, "Cache", network=self.network, key=self.key)
         self._named: set[str] = set()
+        self._relayed_by: str | None = None
         stack = Stack.of(self)
         CfnOutput(stack, "JobsTable", value=self.tables.jobs.table_name)
         CfnOutput(stack, "OutboxTable", value=self.tables.outbox.table_name)
         CfnOutput(stack, "AlarmTopic", value=self.topic.topic_arn)
         for table in plan.tables:
             self.table(table)
+
+    def take_outbox(self, stack: str) -> None:
+        """Note who relays the outbox.
+
+        Raises:
+            DeclarationError: another stack does already; each of two relays would see all items and know half the
+                queues.
+        """
+        if self._relayed_by is not None:
+            message = (
+                f"stack {stack!r} stands on a foundation whose outbox is relayed by stack {self._relayed_by!r}, and an"
+                f" outbox has one relay: add its workers to {self._relayed_by!r}, or give it a foundation of its own."
+            )
+            raise DeclarationError(message)
+        self._relayed_by = stack
 
     def table(self, declared: Table) -> dynamodb.Table:
         """The table of a declaration, made when first asked for."""

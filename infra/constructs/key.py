@@ -12,24 +12,26 @@ from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 
+from infra.grants import regional
+
 if TYPE_CHECKING:
     from constructs import Construct
 
 
 def customer_key(scope: Construct, *, retain: bool) -> kms.Key:
-    """A rotating key that the account's roles, CloudWatch Logs and CloudWatch alarms may use."""
+    """A rotating key that the account's roles, CloudWatch Logs, CloudWatch alarms and ElastiCache may use."""
     stack = Stack.of(scope)
     key = kms.Key(
         scope,
         "Key",
-        description=f"Queues, tables, alarms and logs of {stack.stack_name}",
+        description=f"Queues, tables, cache, alarms and logs of {stack.stack_name}",
         enable_key_rotation=True,
         removal_policy=RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY,
     )
     key.add_to_resource_policy(
         iam.PolicyStatement(
             sid="LogGroups",
-            principals=[iam.ServicePrincipal(f"logs.{stack.region}.amazonaws.com")],
+            principals=[iam.ServicePrincipal(regional(stack, "logs"))],
             actions=["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"],
             resources=["*"],
             conditions={
@@ -46,6 +48,21 @@ def customer_key(scope: Construct, *, retain: bool) -> kms.Key:
             actions=["kms:Decrypt", "kms:GenerateDataKey*"],
             resources=["*"],
             conditions={"StringEquals": {"aws:SourceAccount": stack.account}},
+        )
+    )
+    # Whoever may make the cache makes the grant that ElastiCache works with (ElastiCache user guide, "At-rest encryption").
+    key.add_to_resource_policy(
+        iam.PolicyStatement(
+            sid="TheCache",
+            principals=[iam.AnyPrincipal()],
+            actions=["kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey*"],
+            resources=["*"],
+            conditions={
+                "StringEquals": {
+                    "kms:CallerAccount": stack.account,
+                    "kms:ViaService": regional(stack, "elasticache"),
+                }
+            },
         )
     )
     return key

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 PARTIAL_RESPONSES = ["ReportBatchItemFailures"]
 STREAM_BATCH = 100
-# A poison record must not hold a shard for the day that a stream keeps it; the sweeper sends again what was given up.
-STREAM_ATTEMPTS = 10
-STREAM_RECORD_AGE = timedelta(hours=1)
+# Only age gives a record up: attempts of a stream follow each other within seconds, so that any number of them would be
+# spent in an outage of minutes, and nothing sends again what was given up. Bisecting lets the records before a poison one
+# through and leaves that one alone in its batch; its shard then waits for it, which the alarm on lag tells at once.
+UNLIMITED = -1
+STREAM_RECORD_AGE = timedelta(hours=6)  # a stream forgets after 24: the rest is for what waited behind it
 ONLY_NEW_ITEMS = json.dumps({"eventName": ["INSERT"]})
 
 
@@ -56,7 +58,7 @@ def consume_stream(
         batch_size=STREAM_BATCH,
         bisect_batch_on_function_error=True,
         function_response_types=PARTIAL_RESPONSES,
-        maximum_retry_attempts=STREAM_ATTEMPTS,
+        maximum_retry_attempts=UNLIMITED,
         maximum_record_age_in_seconds=int(STREAM_RECORD_AGE.total_seconds()),
         destination_config=mapping.DestinationConfigProperty(
             on_failure=mapping.OnFailureProperty(destination=failures.queue_arn)

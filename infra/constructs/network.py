@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aws_cdk import Fn
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
@@ -35,7 +36,8 @@ class Network(Construct):
         self.vpc = ec2.Vpc(
             self,
             "Vpc",
-            max_azs=stage.availability_zones,
+            # By name of no region: with `max_azs` a stack without a fixed region has two zones, whatever is asked for.
+            availability_zones=[Fn.select(i, Fn.get_azs()) for i in range(stage.availability_zones)],
             nat_gateways=stage.nat_gateways if egress else 0,
             subnet_configuration=[isolated, *(outward if egress else [])],
             restrict_default_security_group=False,  # it would bring a function of CDK's own into the stack

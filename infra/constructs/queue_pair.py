@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
 
 from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-if TYPE_CHECKING:
-    from datetime import timedelta
+from infra.names import queue_names
 
+if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
 
     from shared.worker import Worker
 
-SOURCE_RETENTION = Duration.days(4)
-# Longer than the source's: the age of a message counts from its first enqueue, also after it was moved.
-DEAD_LETTER_RETENTION = Duration.days(14)
+SOURCE_RETENTION = timedelta(days=4)
+# Longer than the source's: of a standard queue, what SQS moves keeps the time of its first enqueue (SQS developer guide,
+# "Using dead-letter queues").
+DEAD_LETTER_RETENTION = timedelta(days=14)
+# So what was moved at the last moment is lost this long after the move, which is where a queue's age metric begins.
+SHORTEST_REST = DEAD_LETTER_RETENTION - SOURCE_RETENTION
 
 
 class QueueProps(TypedDict):
@@ -63,17 +67,16 @@ class QueuePair(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
-        suffix = ".fifo" if worker.fifo else ""
-        name = f"{stack.stack_name}-{worker.name}{suffix}"
+        name, dead_name = queue_names(stack.stack_name, worker)
         source_arn = stack.format_arn(service="sqs", resource=name)
         self.dead_letters = encrypted_queue(
             self,
             "DeadLetters",
             key=key,
             retain=retain,
-            queue_name=f"{stack.stack_name}-{worker.name}-dead-letters{suffix}",
+            queue_name=dead_name,
             fifo=worker.fifo or None,
-            retention_period=DEAD_LETTER_RETENTION,
+            retention_period=seconds(DEAD_LETTER_RETENTION),
             redrive_allow_policy=sqs.RedriveAllowPolicy(
                 redrive_permission=sqs.RedrivePermission.BY_QUEUE,
                 source_queues=[sqs.Queue.from_queue_arn(self, "SourceByName", source_arn)],
@@ -86,7 +89,7 @@ class QueuePair(Construct):
             retain=retain,
             queue_name=name,
             fifo=worker.fifo or None,
-            retention_period=SOURCE_RETENTION,
+            retention_period=seconds(SOURCE_RETENTION),
             visibility_timeout=seconds(worker.visibility_timeout),
             dead_letter_queue=sqs.DeadLetterQueue(queue=self.dead_letters, max_receive_count=worker.max_receive_count),
         )

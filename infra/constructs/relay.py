@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from aws_cdk import Stack
 from constructs import Construct
 
 from infra.constructs.alarms import RelayAlarms
 from infra.constructs.function import Function, Shape
 from infra.constructs.mapping import consume_stream
-from infra.constructs.queue_pair import DEAD_LETTER_RETENTION, encrypted_queue
+from infra.constructs.queue_pair import DEAD_LETTER_RETENTION, encrypted_queue, seconds
 from infra.grants import OUTBOX_MARK, SEND, STREAM_READ, allow, allow_queue, allow_table
 from shared.settings import Settings
 
@@ -29,17 +30,22 @@ SHAPE = Shape(
 
 
 class OutboxRelay(Construct):
-    """The relay's function, its mapping and the queue of what it gave up. It serves queues as they are added."""
+    """The relay's function, its mapping and the queue of what it gave up. It serves queues as they are added.
+
+    Raises:
+        DeclarationError: the foundation's outbox has a relay already.
+    """
 
     def __init__(self, scope: Construct, construct_id: str, *, foundation: Foundation, package: Package) -> None:
         super().__init__(scope, construct_id)
+        foundation.take_outbox(Stack.of(self).stack_name)
         self._foundation = foundation
         self.failures = encrypted_queue(
             self,
             "GivenUp",
             key=foundation.key,
             retain=foundation.stage.retain,
-            retention_period=DEAD_LETTER_RETENTION,
+            retention_period=seconds(DEAD_LETTER_RETENTION),
         )
         tables = foundation.tables
         function = Function(

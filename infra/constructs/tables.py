@@ -8,7 +8,7 @@ from aws_cdk import RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
-from infra.plan import camel
+from infra.names import camel
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms

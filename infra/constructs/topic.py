@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aws_cdk import Stack
+from aws_cdk import Annotations, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 
@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
     from constructs import Construct
 
+    from infra.settings import Stage
 
-def alarm_topic(scope: Construct, *, key: kms.IKey | None, email: str | None) -> sns.Topic:
-    """A topic that takes only TLS and the alarms of this account.
+
+def alarm_topic(scope: Construct, *, key: kms.IKey | None, stage: Stage) -> sns.Topic:
+    """A topic that takes only TLS and the alarms of this account, and tells the stage's `alarm_email`.
 
     Without a customer key it is not encrypted: CloudWatch cannot use the key that AWS manages for SNS.
     """
@@ -28,6 +30,13 @@ def alarm_topic(scope: Construct, *, key: kms.IKey | None, email: str | None) ->
             conditions={"StringEquals": {"aws:SourceAccount": Stack.of(scope).account}},
         )
     )
-    if email is not None:
-        sns.Subscription(scope, "AlarmEmail", topic=topic, protocol=sns.SubscriptionProtocol.EMAIL, endpoint=email)
+    if stage.alarm_email is not None:
+        protocol = sns.SubscriptionProtocol.EMAIL
+        sns.Subscription(scope, "AlarmEmail", topic=topic, protocol=protocol, endpoint=stage.alarm_email)
+    elif stage.retain:
+        Annotations.of(topic).add_warning_v2(
+            "tahan:alarms-reach-nobody",
+            f"stage {stage.name!r} keeps real data and its alarms reach nobody: set alarm_email in cdk.json, or"
+            " subscribe to the topic of the output AlarmTopic.",
+        )
     return topic

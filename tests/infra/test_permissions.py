@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from infra.grants import JOB_RECORDS
+from infra.settings import ROOT
 from tests.infra.walk import plain
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ def consumer(worker: str, **tables: set[str]) -> dict[str, set[str]]:
     return {
         "*": NOT_CONFINABLE,
         "FoundationKey": KEY,
-        "FoundationTablesJobs": {"dynamodb:GetItem", "dynamodb:UpdateItem"},
+        "FoundationTablesJobs": READ | {"dynamodb:UpdateItem"},
         "FoundationTablesOutbox": {"dynamodb:PutItem"},
         f"Worker{worker}ConsumerLogs": LOGS,
         f"Worker{worker}QueuesSource": CONSUME,
@@ -74,6 +76,11 @@ def test_the_matrix_of_permissions_is_this_one(declared: Walk) -> None:
         for grant in declared.grants(role):
             allowed.setdefault(plain(grant.resource), set()).add(grant.action)
     assert seen == MATRIX
+
+
+def test_job_records_may_be_checked_if_and_only_if_some_transaction_does_so() -> None:
+    layer = (ROOT / "shared" / "backends" / "job_record_layer.py").read_text(encoding="utf-8")
+    assert ("dynamodb:ConditionCheckItem" in JOB_RECORDS) == ('"ConditionCheck"' in layer)
 
 
 def test_every_function_has_a_role_of_its_own(walk: Walk) -> None:
