@@ -42,7 +42,7 @@ class Run:
     message: Message
     job: Job[Any, Any]
     payload: Payload
-    lock: str | None
+    locks: tuple[str, ...]
     record: str
     death: int
     until: datetime

@@ -29,6 +29,7 @@ from shared.telemetry import NO_JOB_TYPE
 from shared.unit_of_work import UnitOfWork
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from shared.attempt import Attempts
@@ -71,20 +72,20 @@ class Execution:
         """Run one delivery; `until` is when the invocation ends."""
         begun = self.here.clock.now()
         run: Run | None = None
-        lease: Lease | None = None
+        leases: list[Lease] = []
         outcome: Outcome
         try:
             run = self._parse(delivery, until)
             self._admit(run)
-            lease = self._lease(run)
-            granted = self._claim(run, lease)
-            tags = self._attempt(run, granted, lease)
-            self._invalidate(run, tags, lease)
+            self._lease(run, leases)
+            granted = self._claim(run, leases)
+            tags = self._attempt(run, granted, leases)
+            self._invalidate(run, tags, leases)
             outcome = Completed(granted.attempt)
         except _LeavesEarly as early:
             outcome = early.outcome
         finally:
-            self.leases.give_back(lease)
+            self.leases.give_back(leases)
         self._report(delivery, run, outcome, begun)
         return outcome
 
@@ -93,34 +94,34 @@ class Execution:
             death = delivery.death
             message = read_message(delivery.body, delivery.text_attribute(ENCODING_ATTRIBUTE))
             job, payload = typed_payload(message, self.worker.job_types)
-            lock = _lock_key(job, payload)
+            locks = _lock_keys(job, payload)
         except Malformed as error:
             failure = failure_of(error, self.here.clock.now())
             raise _LeavesEarly(DeadLettered(failure, _next_death(delivery))) from error
         except NewerVersion as error:
             raise _LeavesEarly(self.attempts.postponed(delivery, Because.NEWER_VERSION)) from error
         record = record_id(SYSTEM, message.job_type, message.idempotency_key)
-        return Run(delivery, message, job, payload, lock, record, death, until)
+        return Run(delivery, message, job, payload, locks, record, death, until)
 
     def _admit(self, run: Run) -> None:
         if self.here.clock.now() + run.job.timeout > run.until - self._reserve:
             raise _LeavesEarly(Postponed(timedelta(seconds=1), Because.TOO_LITTLE_TIME))
 
-    def _lease(self, run: Run) -> Lease | None:
-        if run.lock is None:
-            return None
-        try:
-            lease = self.leases.take(run.lock, self.here.tokens(), run.job.lease)
-        except CacheUnavailable as error:
-            self.telemetry.count("lease_unavailable", run.job.name)
-            if run.job.without_lease is WithoutLease.POSTPONE:
-                raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.CACHE_GONE)) from error
-            return None  # the conditions of the commit fence it
-        if lease is None:
-            raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.CONTENDED))
-        return lease
+    def _lease(self, run: Run, leases: list[Lease]) -> None:
+        """Take the locks, in their order, which is the same for everybody; add them to `leases` as they are taken."""
+        for key in run.locks:
+            try:
+                lease = self.leases.take(key, self.here.tokens(), run.job.lease)
+            except CacheUnavailable as error:
+                self.telemetry.count("lease_unavailable", run.job.name)
+                if run.job.without_lease is WithoutLease.POSTPONE:
+                    raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.CACHE_GONE)) from error
+                return  # the conditions of the commit fence it
+            if lease is None:
+                raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.CONTENDED))
+            leases.append(lease)
 
-    def _claim(self, run: Run, lease: Lease | None) -> Granted:
+    def _claim(self, run: Run, leases: Sequence[Lease]) -> Granted:
         claim = Claim(
             record=run.record,
             owner=SYSTEM,
@@ -145,7 +146,7 @@ class Execution:
             case Granted():
                 return answer
             case Ended(status=status, tags=tags):
-                self._invalidate(run, tags, lease)
+                self._invalidate(run, tags, leases)
                 raise _LeavesEarly(Duplicate(status.value))
             case StaleCopy(status=status):
                 raise _LeavesEarly(Duplicate(status.value))
@@ -158,7 +159,7 @@ class Execution:
             case _:
                 assert_never(answer)
 
-    def _attempt(self, run: Run, granted: Granted, lease: Lease | None) -> tuple[str, ...]:
+    def _attempt(self, run: Run, granted: Granted, leases: Sequence[Lease]) -> tuple[str, ...]:
         work = UnitOfWork(
             items=self.items,
             transport=self.transport,
@@ -169,19 +170,19 @@ class Execution:
             attempt=granted.attempt,
             token=granted.hold.token,
             deadline=min(run.until - self._reserve, self.here.clock.now() + run.job.timeout),
-            lease=lease,
+            leases=tuple(leases),
             uses=run.job.uses,
-            fences=None if run.lock is None else partial(self.records.fence, granted.hold, run.lock),
+            fences=partial(self.records.fence, granted.hold, run.locks[0]) if run.locks else None,
         )
         ended = self.attempts.make(run, granted, work)
         if isinstance(ended, Committed):
             return ended.tags
         raise _LeavesEarly(ended)
 
-    def _invalidate(self, run: Run, tags: tuple[str, ...], lease: Lease | None) -> None:
-        """Drop the tags and give the lease back, in one exchange. The job is done whatever happens here."""
+    def _invalidate(self, run: Run, tags: tuple[str, ...], leases: Sequence[Lease]) -> None:
+        """Drop the tags and give the leases back, in one exchange. The job is done whatever happens here."""
         try:
-            self.leases.finish(tags, lease)
+            self.leases.finish(tags, leases)
         except CacheUnavailable as error:
             if tags:
                 self.telemetry.count("invalidation_failed", run.job.name)
@@ -236,21 +237,22 @@ def _hopeless(run: Run, answer: Spent | KeyReused, now: datetime) -> DeadLettere
     )
 
 
-def _lock_key(job: Job[Any, Any], payload: Payload) -> str | None:
-    """The lock key of a payload.
+def _lock_keys(job: Job[Any, Any], payload: Payload) -> tuple[str, ...]:
+    """The lock keys of a payload, each once, in the order in which everybody takes them.
 
     Raises:
         Malformed: the job's own code fails on this payload, or gives no key.
     """
     if job.lock is None:
-        return None
+        return ()
     try:
-        key = job.lock(payload)
+        given = job.lock(payload)
     except Exception as error:
         raise Malformed("invalid-lock-key", f"the lock of {job.name} failed: {type(error).__name__}") from error
-    if not isinstance(key, str) or not key:
-        raise Malformed("invalid-lock-key", f"the lock of {job.name} gave no key but {type(key).__name__}")
-    return key
+    keys = (given,) if isinstance(given, str) else given
+    if not isinstance(keys, tuple) or not keys or not all(isinstance(key, str) and key for key in keys):
+        raise Malformed("invalid-lock-key", f"the lock of {job.name} gave no key but {type(given).__name__}")
+    return tuple(sorted(set(keys)))
 
 
 def _next_death(delivery: Delivery) -> int:

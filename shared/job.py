@@ -59,7 +59,7 @@ class Job(Generic[P, R]):
     timeout: timedelta
     max_latency: timedelta
     retry: Retry
-    lock: Callable[[P], str] | None
+    lock: Callable[[P], str | tuple[str, ...]] | None
     without_lease: WithoutLease
     lease: timedelta
     uses: tuple[Access | Dependency, ...]
@@ -110,7 +110,7 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
     timeout: timedelta,
     max_latency: timedelta,
     retry: Retry | None = None,
-    lock: Callable[[Any], str] | None = None,
+    lock: Callable[[Any], str | tuple[str, ...]] | None = None,
     without_lease: WithoutLease = WithoutLease.GO_ON,
     lease: timedelta = timedelta(seconds=30),
     uses: tuple[Access | Dependency, ...] = (),
@@ -123,7 +123,7 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
         timeout: how long one attempt may take.
         max_latency: the objective from enqueue to completion; an alarm watches the oldest message by it.
         retry: attempts and waits.
-        lock: the lock key of a payload (`order/17`); one job at a time holds it.
+        lock: the lock key of a payload (`order/17`), or several; one job at a time holds each.
         without_lease: whether the job goes on, fenced by its commit, or waits while Redis is gone.
         lease: time-to-live of the lock; it is renewed at a third of it.
         uses: tables and dependencies; permissions and network follow from them.

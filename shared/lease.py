@@ -129,20 +129,20 @@ class LeaseKeeper:
             self._changed.notify()
         return lease
 
-    def finish(self, tags: Sequence[str], lease: Lease | None) -> None:
-        """Invalidate tags and give the lease back, in one exchange; nothing to do costs nothing.
+    def finish(self, tags: Sequence[str], leases: Sequence[Lease]) -> None:
+        """Invalidate tags and give the leases back, in one exchange; nothing to do costs nothing.
 
         Raises:
-            CacheUnavailable: some of it may not have happened; the lease ends by itself.
+            CacheUnavailable: some of it may not have happened; the leases end by themselves.
         """
-        held = self._forget(lease)
+        held = [(lease.key, lease.token) for lease in leases if self._forget(lease)]
         if tags or held:
-            self._store.finish(tags, [(lease.key, lease.token)] if lease is not None and held else [])
+            self._store.finish(tags, held)
 
-    def give_back(self, lease: Lease | None) -> None:
-        """Give the lease back if it is still kept; a failure only means that it ends by itself."""
+    def give_back(self, leases: Sequence[Lease]) -> None:
+        """Give back those that are still kept; a failure only means that they end by themselves."""
         try:
-            self.finish((), lease)
+            self.finish((), leases)
         except CacheUnavailable:
             return
 
@@ -184,8 +184,6 @@ class LeaseKeeper:
                     return
                 self._news = False
 
-    def _forget(self, lease: Lease | None) -> bool:
-        if lease is None:
-            return False
+    def _forget(self, lease: Lease) -> bool:
         with self._changed:
             return self._held.pop(lease.token, None) is not None

@@ -66,7 +66,7 @@ class UnitOfWork:
     attempt: int
     token: str
     deadline: datetime
-    lease: Lease | None = None
+    leases: tuple[Lease, ...] = ()
     uses: tuple[Access | Dependency, ...] = ()
     fences: Callable[[], int] | None = None
     _number: int | None = None
@@ -86,8 +86,8 @@ class UnitOfWork:
             LeaseLost: the lease is lost; the job is postponed.
             TimeoutError: the deadline has passed; the attempt is spent.
         """
-        if self.lease is not None:
-            self.lease.check()
+        for lease in self.leases:
+            lease.check()
         if self.time_left() <= timedelta(0):
             message = "The job's deadline has passed."
             raise TimeoutError(message)
@@ -228,7 +228,7 @@ class UnitOfWork:
         body: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Call a declared dependency once, within its timeout and the deadline; the lease must hold.
+        """Call a declared dependency once, within its timeout and the deadline; the leases must hold.
 
         Raises:
             DeclarationError: the job does not declare it in `uses`.

@@ -144,7 +144,7 @@ MUTANTS = (
     Mutant(
         "tags are dropped after the commit",
         "shared/execution.py",
-        "            self._invalidate(run, tags, lease)\n            outcome",
+        "            self._invalidate(run, tags, leases)\n            outcome",
         "            outcome",
         STEPS,
     ),
@@ -158,7 +158,7 @@ MUTANTS = (
     Mutant(
         "a redelivery repeats the invalidation",
         "shared/execution.py",
-        "                self._invalidate(run, tags, lease)\n                raise",
+        "                self._invalidate(run, tags, leases)\n                raise",
         "                raise",
         f"{STEPS} {EXECUTION}",
     ),
@@ -172,7 +172,7 @@ MUTANTS = (
     Mutant(
         "contention waits",
         "shared/execution.py",
-        "        if lease is None:\n            raise",
+        "            if lease is None:\n                raise",
         "        if False:\n            raise",
         EXECUTION,
     ),
@@ -200,7 +200,7 @@ MUTANTS = (
     Mutant(
         "a lost lease stops the next step",
         "shared/unit_of_work.py",
-        "            self.lease.check()",
+        "            lease.check()",
         "            pass",
         f"{EXECUTION} tests/unit/test_unit_of_work.py",
     ),

@@ -374,8 +374,7 @@ def test_i15_a_zombie_that_lost_its_claim_changes_nothing() -> None:
 
 def test_lck_02_work_that_lost_its_lease_stops_before_its_next_step_and_keeps_its_attempt() -> None:
     def handler(payload: Note, work: UnitOfWork) -> object:
-        assert work.lease is not None
-        work.lease.lost.set()
+        work.leases[0].lost.set()
         work.read(THINGS, "a")
         pytest.fail("the next step was taken")
 
@@ -603,3 +602,25 @@ def test_a_job_without_a_lock_has_no_fencing_number() -> None:
     outcome, _ = world.run(body())
     assert isinstance(outcome, Retried)
     assert "declares no `lock`" in outcome.failure.error
+
+
+def test_i35_several_locks_are_taken_in_one_order_and_given_back_together() -> None:
+    taken: list[str] = []
+
+    def handler(payload: Note, work: UnitOfWork) -> object:
+        taken.extend(lease.key for lease in work.leases)
+        return None
+
+    world = World.of(handler, lock=lambda payload: ("b", "a", "b"))
+    assert world.run(body())[0] == Completed(1)
+    assert taken == ["a", "b"]
+    assert world.cache.leases == {}
+
+
+def test_a_job_that_gets_only_some_of_its_locks_gives_them_back_and_waits() -> None:
+    world = World.of(lock=lambda payload: ("a", "b"))
+    world.cache.acquire("b", "somebody", timedelta(seconds=30))
+    outcome, _ = world.run(body())
+    assert isinstance(outcome, Postponed)
+    assert outcome.because is Because.CONTENDED
+    assert set(world.cache.leases) == {"b"}

@@ -112,10 +112,11 @@ def test_a_lease_is_given_back_once_and_a_failure_leaves_it_to_its_end() -> None
     clock = FakeClock()
     kept, cache = keeper(clock)
     lease = kept.take("k", "t", TTL)
+    assert lease is not None
     cache.fail = True
-    kept.give_back(lease)
+    kept.give_back([lease])
     cache.fail = False
-    kept.give_back(lease)
+    kept.give_back([lease])
     assert cache.leases["k"][0] == "t"
     clock.pass_(TTL)
     assert kept.take("k", "t2", TTL) is not None

@@ -215,7 +215,7 @@ def test_lck_07_a_lost_lease_is_told_before_the_next_step(step: str) -> None:
     cache = MemoryCache(clock)
     cache.acquire("k", "t", timedelta(seconds=30))
     lease = Lease("k", "t", timedelta(seconds=30), 29.0, clock)
-    case = Case(lease=lease)
+    case = Case(leases=(lease,))
     lease.lost.set()
     with pytest.raises(LeaseLost):
         case.work.read(THINGS, "a") if step == "read" else case.work.call(SHOP, "GET", "/")
