@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from shared.errors import ClaimLost, LeaseLost, NoAnswer, OutcomeUnknown, Postpone, Refused, Unavailable
+from shared.errors import ClaimLost, LeaseLost, NoAnswer, OutcomeUnknown, Postpone, Refused, Stopping, Unavailable
 from shared.job_record import Commit, Release, Status, operation_id
 from shared.limits import check_value
 from shared.message import json_text
@@ -108,6 +108,9 @@ class Attempts:
                 after = _within_reason(asked)
                 self._release(granted, Release(now + after, gives_attempt_back=True))
                 return Postponed(after, Because.ASKED)
+            case Stopping():
+                self._release(granted, Release(now, gives_attempt_back=True))
+                return Postponed(timedelta(0), Because.STOPPING)
             case LeaseLost():
                 self.telemetry.count("lease_lost", run.job.name)
                 self._release(granted, Release(now, gives_attempt_back=True))

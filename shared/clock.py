@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -54,11 +55,12 @@ class Tokens(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What code depends on without being told: time, chance, fresh names."""
+    """What code depends on without being told: time, chance, fresh names, and whether its process is to end."""
 
     clock: Clock
     random: Random
     tokens: Tokens
+    stopping: threading.Event = field(default_factory=threading.Event)
 
 
 def random_token() -> str:

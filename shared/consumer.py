@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from collections.abc import Set as AbstractSet
     from datetime import datetime
+    from types import FrameType
 
     from shared.worker import Worker
 
@@ -42,6 +45,7 @@ class Consumer:
     worker: Worker
     runtime: Runtime
     end_process: Callable[[int], Any] = os._exit
+    busy: threading.Event = field(default_factory=threading.Event)
 
     def handle(self, event: object, context: Context) -> dict[str, Any]:
         """Run a batch; the answer names exactly the messages that are not to be deleted.
@@ -56,6 +60,7 @@ class Consumer:
         self.runtime.telemetry.invocation(context.aws_request_id)
         coming_back: set[str] = set()
         pool = ThreadPoolExecutor(self.worker.threads, thread_name_prefix="job")
+        self.busy.set()
         try:
             with self.runtime.leases:
                 futures = [pool.submit(self._run_lane, lane, until) for lane in lanes]
@@ -69,6 +74,7 @@ class Consumer:
                 for future in done:
                     coming_back |= future.result()
         finally:
+            self.busy.clear()
             pool.shutdown(wait=False, cancel_futures=True)
         self.runtime.telemetry.flush()
         return partial_response(deliveries, coming_back)
@@ -137,9 +143,26 @@ def consume(worker: Worker) -> Callable[[object, Context], dict[str, Any]]:
         if not consumers:
             runtime = connect(worker, Settings.from_environ(os.environ))
             consumers.append(Consumer(runtime.worker, runtime))
+            end_in_order(consumers[0])
         return consumers[0].handle(event, context)
 
     return handler
+
+
+def end_in_order(consumer: Consumer) -> None:
+    """On SIGTERM hand back what runs and take nothing new; with nothing running, end at once.
+
+    Lambda sends it two seconds before the process ends, where an extension is installed.
+    """
+
+    def terminate(signum: int, frame: FrameType | None) -> None:
+        del signum, frame
+        consumer.runtime.stopping.set()
+        if not consumer.busy.is_set():
+            raise SystemExit(0)
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, terminate)
 
 
 def _time_left(context: Context) -> timedelta:

@@ -55,6 +55,10 @@ class LeaseLost(TahanError):  # noqa: N818
     """The lease ran out or went to another: stop, the job is postponed and begins anew."""
 
 
+class Stopping(TahanError):  # noqa: N818
+    """The process was asked to end: stop, the job goes back to the queue with its attempt."""
+
+
 class CacheUnavailable(TahanError):  # noqa: N818
     """Redis did not answer, or not as it should: what it holds may be lost, so nothing may depend on it."""
 

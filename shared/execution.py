@@ -104,6 +104,8 @@ class Execution:
         return Run(delivery, message, job, payload, locks, record, death, until)
 
     def _admit(self, run: Run) -> None:
+        if self.here.stopping.is_set():
+            raise _LeavesEarly(Postponed(timedelta(0), Because.STOPPING))
         if self.here.clock.now() + run.job.timeout > run.until - self._reserve:
             raise _LeavesEarly(Postponed(timedelta(seconds=1), Because.TOO_LITTLE_TIME))
 
@@ -172,6 +174,7 @@ class Execution:
             deadline=min(run.until - self._reserve, self.here.clock.now() + run.job.timeout),
             leases=tuple(leases),
             uses=run.job.uses,
+            stopping=self.here.stopping,
             fences=partial(self.records.fence, granted.hold, run.locks[0]) if run.locks else None,
         )
         ended = self.attempts.make(run, granted, work)

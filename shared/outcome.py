@@ -25,6 +25,7 @@ class Because(StrEnum):
     HELD = "held"  # another attempt of this job runs
     TOO_EARLY = "too-early"  # before `not_before`
     TOO_LITTLE_TIME = "too-little-time"  # of this invocation
+    STOPPING = "stopping"  # the process was asked to end
     NEWER_VERSION = "newer-version"  # of the payload than this code knows
     CACHE_GONE = "cache-gone"  # and the job wants its lease
     STORE_UNAVAILABLE = "store-unavailable"  # DynamoDB did not answer

@@ -22,6 +22,7 @@ from shared.producer import Producer
 from shared.settlement import Settlement
 
 if TYPE_CHECKING:
+    import threading
     from random import Random
 
     from shared.clock import Clock, Tokens
@@ -45,6 +46,11 @@ class Runtime:
     execution: Execution
     settlement: Settlement
     telemetry: Telemetry
+
+    @property
+    def stopping(self) -> threading.Event:
+        """Set when the process is to end."""
+        return self.execution.here.stopping
 
 
 def assemble(  # noqa: PLR0913 - the parts, by keyword only

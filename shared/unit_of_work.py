@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from shared.errors import DeclarationError, Refused
+from shared.errors import DeclarationError, Refused, Stopping
 from shared.item import Create, Delete, Item, Replace, Unchanged, Write
 from shared.limits import (
     TRANSACTION_BYTES,
@@ -22,6 +22,7 @@ from shared.outbox import Posting, posting_of
 from shared.table import Access, Right, Table
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Mapping
 
     from shared.clock import Clock, Tokens
@@ -68,6 +69,7 @@ class UnitOfWork:
     deadline: datetime
     leases: tuple[Lease, ...] = ()
     uses: tuple[Access | Dependency, ...] = ()
+    stopping: threading.Event | None = None
     fences: Callable[[], int] | None = None
     _number: int | None = None
     _slots: dict[tuple[str, Key], _Slot] = field(default_factory=dict)
@@ -83,11 +85,15 @@ class UnitOfWork:
         """Return if the handler may take its next step.
 
         Raises:
-            LeaseLost: the lease is lost; the job is postponed.
+            LeaseLost: a lease is lost; the job is postponed.
+            Stopping: the process is to end; the job goes back with its attempt.
             TimeoutError: the deadline has passed; the attempt is spent.
         """
         for lease in self.leases:
             lease.check()
+        if self.stopping is not None and self.stopping.is_set():
+            message = "The process is to end."
+            raise Stopping(message)
         if self.time_left() <= timedelta(0):
             message = "The job's deadline has passed."
             raise TimeoutError(message)

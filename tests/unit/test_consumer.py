@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 import time
 from dataclasses import replace
@@ -13,11 +14,11 @@ import pytest
 
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.clock import SystemClock
-from shared.consumer import Consumer, partial_response
+from shared.consumer import Consumer, end_in_order, partial_response
 from shared.delivery import read_event
 from shared.errors import EventError
 from shared.telemetry import Silent
-from tests.world import Context, Note, World, body, event, failures, record_of
+from tests.world import THINGS, Context, Note, World, body, event, failures, record_of
 
 if TYPE_CHECKING:
     from shared.unit_of_work import UnitOfWork
@@ -229,3 +230,41 @@ def test_obs_10_every_record_is_counted_once_by_how_it_ended() -> None:
     world.handle(event(*(record_of(note(name), name) for name in names)))
     assert world.telemetry.counts["succeeded", "note"] == 7
     assert world.telemetry.counts["retried", "note"] == 3
+
+
+def test_r1_6_on_shutdown_what_runs_is_handed_back_with_its_attempt_and_nothing_new_starts() -> None:
+    ran: list[str] = []
+    world = World.of()
+    world.worker = replace(world.worker, batch_concurrency=1)
+    runtime = world.runtime
+
+    def handler(payload: Note, work: UnitOfWork) -> object:
+        ran.append(payload.thing)
+        runtime.stopping.set()
+        work.read(THINGS, payload.thing)
+        pytest.fail("went on")
+
+    jobs = World.of(handler).worker.jobs
+    consumer = Consumer(
+        runtime.worker, replace(runtime, execution=replace(runtime.execution, worker=replace(world.worker, jobs=jobs)))
+    )
+    answer = consumer.handle(event(record_of(note("a"), "m1"), record_of(note("b"), "m2")), Context())
+    assert (failures(answer), ran) == (["m1", "m2"], ["a"])
+    assert {view.attempts for view in world.database.records.values()} == {0}
+    assert set(world.queue.hidden.values()) == {timedelta(0)}
+
+
+def test_sigterm_ends_an_idle_process_and_lets_a_busy_one_answer() -> None:
+    world = World.of()
+    consumer = Consumer(world.worker, world.runtime)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        end_in_order(consumer)
+        with pytest.raises(SystemExit):
+            signal.raise_signal(signal.SIGTERM)
+        consumer.busy.set()
+        consumer.runtime.stopping.clear()
+        signal.raise_signal(signal.SIGTERM)
+        assert consumer.runtime.stopping.is_set()
+    finally:
+        signal.signal(signal.SIGTERM, before)
