@@ -61,7 +61,9 @@ class Relay:
             for posting in postings:
                 self._park(posting, f"no worker {worker!r} is deployed here")
             return 0
-        messages = [Outgoing(posting.body, {}, posting.delay, posting.group, posting.id) for posting in postings]
+        messages = [
+            Outgoing(posting.body, posting.attributes, posting.delay, posting.group, posting.id) for posting in postings
+        ]
         report = send_all(queue, messages, self.clock, self.random)
         for place in report.sent:
             self.outbox.mark_sent(postings[place].id, self.clock.now())

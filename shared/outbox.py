@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,6 +11,8 @@ from shared.limits import LONGEST_DELAY_SECONDS, check_group, check_message
 from shared.message import check_payload
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from shared.message import Message
 
 KEPT = timedelta(days=7)  # a sent item, for people who ask what was sent
@@ -26,6 +28,7 @@ class Posting:
         body: the message's text, as Message.body gives it.
         delay: wait on the queue, at most 15 minutes.
         group: MessageGroupId, where there is one.
+        attributes: message attributes, all strings.
     """
 
     id: str
@@ -33,6 +36,7 @@ class Posting:
     body: str
     delay: timedelta = timedelta(0)
     group: str | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 def posting_of(
@@ -58,7 +62,15 @@ def posting_of(
 
 
 class Outbox(Protocol):
-    """The relay's side of the outbox; items are written by the commit of a job."""
+    """The outbox outside of a job's commit: what the relay notes, and messages that are sent anew."""
+
+    def post(self, posting: Posting, now: datetime) -> None:
+        """Have a message sent. Repeating it under its id changes nothing.
+
+        Raises:
+            Unavailable: the store did not answer; it may be sent.
+        """
+        ...
 
     def park(self, posting: str, reason: str) -> None:
         """Keep it, with the reason why it can never be sent. Repeating it changes nothing.

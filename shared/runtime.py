@@ -12,6 +12,7 @@ from shared.backends.dynamodb import DynamoDBItems
 from shared.backends.dynamodb_records import DynamoDBJobRecords
 from shared.backends.http import HttpTransport
 from shared.backends.job_record_layer import JobRecordLayer
+from shared.backends.outbox import DynamoDBOutbox
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.backends.redis import Connection, RedisStore
 from shared.backends.sqs import SqsQueue
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from shared.item import ItemStore
     from shared.job_record import JobRecords
     from shared.lease import LeaseStore
+    from shared.outbox import Outbox
     from shared.settings import Settings
     from shared.settlement import ReceivedFrom
     from shared.telemetry import Telemetry
@@ -58,6 +60,7 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
     *,
     records: JobRecords,
     items: ItemStore,
+    outbox: Outbox,
     leases: LeaseStore,
     queue: ReceivedFrom,
     transport: Transport,
@@ -71,7 +74,9 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
     here = Surroundings(clock, random, tokens)
     attempts = Attempts(worker.name, worker.pace, records, here, telemetry)
     execution = Execution(worker, records, items, keeper, transport, attempts, here, telemetry)
-    return Runtime(worker, clock, keeper, execution, Settlement(queue, records, clock, telemetry), telemetry)
+    return Runtime(
+        worker, clock, keeper, execution, Settlement(worker, queue, records, outbox, clock, telemetry), telemetry
+    )
 
 
 def producer(queue_url: str) -> Producer:
@@ -101,6 +106,7 @@ def connect(worker: Worker, settings: Settings) -> Runtime:
         paced,
         records=DynamoDBJobRecords(layer, clock, random),
         items=items,
+        outbox=DynamoDBOutbox(dynamodb, settings.outbox_table),
         leases=RedisStore(redis),
         queue=queue,
         transport=HttpTransport(settings.endpoints, clock),

@@ -12,15 +12,21 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 
 from shared.dead_letter import dossier
 from shared.errors import ClaimLost, Refused, Unavailable
+from shared.limits import LONGEST_DELAY_SECONDS
+from shared.outbox import Posting
 from shared.outcome import Completed, DeadLettered, Duplicate, Outcome, Postponed, Retried, Unknown
 from shared.retry import LONGEST_WAIT
+from shared.telemetry import NO_JOB_TYPE
 
 if TYPE_CHECKING:
     from shared.clock import Clock
     from shared.delivery import Delivery
     from shared.job_record import Hold, JobRecords
+    from shared.outbox import Outbox
     from shared.telemetry import Telemetry
+    from shared.worker import Worker
 
+RECEIVES_LEFT = 3
 SOON = timedelta(seconds=1)
 LATER = timedelta(minutes=1)
 RESERVE = timedelta(minutes=1)  # kept below SQS's 12 hours, which count from the receipt
@@ -52,8 +58,10 @@ class ReceivedFrom(Protocol):
 class Settlement:
     """Settles outcomes of one worker's queue."""
 
+    worker: Worker
     queue: ReceivedFrom
     records: JobRecords
+    outbox: Outbox
     clock: Clock
     telemetry: Telemetry
 
@@ -63,6 +71,8 @@ class Settlement:
             case Completed() | Duplicate() | Unknown():
                 return True
             case Retried(after=after) | Postponed(after=after):
+                if self._is_nearly_taken_away(delivery) and self._sent_anew(delivery, after):
+                    return True
                 self._hide(delivery, after)
                 return False
             case DeadLettered():
@@ -76,6 +86,30 @@ class Settlement:
         except (Unavailable, Refused) as error:
             # It comes back at the queue's own visibility timeout, later than asked, and nothing is lost.
             self.telemetry.warn("visibility_not_changed", message_id=delivery.message_id, error=str(error))
+
+    def _is_nearly_taken_away(self, delivery: Delivery) -> bool:
+        """Whether SQS would soon move the message to the dead-letter queue for having been received too often."""
+        return delivery.receive_count >= self.worker.max_receive_count - RECEIVES_LEFT
+
+    def _sent_anew(self, delivery: Delivery, after: timedelta) -> bool:
+        """Have a copy sent through the outbox, which is received anew; give whether it will be.
+
+        Not on a FIFO queue, where it would lose its place; nor with binary attributes, which the outbox does not carry.
+        The job record keeps the copy from running before its time.
+        """
+        texts = {name: delivery.text_attribute(name) for name in delivery.attributes}
+        attributes = {name: text for name, text in texts.items() if text is not None}
+        if self.worker.fifo or len(attributes) < len(texts):
+            return False
+        name = f"{delivery.message_id}/{delivery.receive_count}"
+        delay = min(max(after, timedelta(0)), timedelta(seconds=LONGEST_DELAY_SECONDS))
+        posting = Posting(name, self.worker.name, delivery.body, delay, delivery.group, attributes)
+        try:
+            self.outbox.post(posting, self.clock.now())
+        except Unavailable:
+            return False
+        self.telemetry.count("sent_anew", NO_JOB_TYPE)
+        return True
 
     def _dead_letter(self, delivery: Delivery, outcome: DeadLettered) -> bool:
         try:

@@ -159,6 +159,12 @@ class MemoryDatabase:
         with self._lock:
             return copy.deepcopy(self.items.get((table.name, key)))
 
+    def post(self, posting: Posting, now: datetime) -> None:
+        """Have a message sent, once under its id."""
+        del now
+        with self._lock:
+            self.outbox.setdefault(posting.id, posting)
+
     def park(self, posting: str, reason: str) -> None:
         """Keep it with its reason."""
         with self._lock:

@@ -20,6 +20,7 @@ def write_posting(posting: Posting, now: datetime) -> dict[str, Any]:
         "delay": {"N": str(int(posting.delay.total_seconds()))},
         "created_at": {"S": now.isoformat()},
         **({"group": {"S": posting.group}} if posting.group is not None else {}),
+        **({"attributes": {"M": {n: {"S": v} for n, v in posting.attributes.items()}}} if posting.attributes else {}),
     }
 
 
@@ -31,6 +32,7 @@ def read_posting(item: dict[str, Any]) -> Posting:
         body=item["body"]["S"],
         delay=timedelta(seconds=int(item["delay"]["N"])),
         group=item["group"]["S"] if "group" in item else None,
+        attributes={name: value["S"] for name, value in item.get("attributes", {}).get("M", {}).items()},
     )
 
 
@@ -40,6 +42,13 @@ class DynamoDBOutbox:
 
     client: Any
     table: str
+
+    def post(self, posting: Posting, now: datetime) -> None:
+        """Have a message sent, once under its id."""
+        with translated("dynamodb"), contextlib.suppress(self.client.exceptions.ConditionalCheckFailedException):
+            self.client.put_item(
+                TableName=self.table, Item=write_posting(posting, now), ConditionExpression="attribute_not_exists(id)"
+            )
 
     def park(self, posting: str, reason: str) -> None:
         """Keep it with its reason; it never expires."""

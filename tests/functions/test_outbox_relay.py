@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-FULL = Posting("p1", "payments", "{}", timedelta(seconds=7), "tenant")
+FULL = Posting("p1", "payments", "{}", timedelta(seconds=7), "tenant", {"trace": "t"})
 
 
 @dataclass
@@ -40,6 +40,9 @@ class Sent:
         self.marked: list[str] = []
         self.parked: dict[str, str] = {}
         self.telemetry = Silent()
+
+    def post(self, posting: Posting, now: datetime) -> None:
+        """Nothing is posted here."""
 
     def park(self, posting: str, reason: str) -> None:
         self.parked[posting] = reason
@@ -79,7 +82,7 @@ def test_postings_go_to_the_queues_of_their_workers_with_delay_and_group() -> No
     sent = Sent()
     sent.relay.relay([FULL, Posting("p2", "users", "b")])
     assert sent.queues == {
-        "payments": [Outgoing("{}", {}, timedelta(seconds=7), "tenant", "p1")],
+        "payments": [Outgoing("{}", {"trace": "t"}, timedelta(seconds=7), "tenant", "p1")],
         "users": [Outgoing("b", deduplication="p2")],
     }
     assert sent.marked == ["p1", "p2"]
@@ -149,3 +152,13 @@ def test_a_parked_item_stays_with_its_first_reason(aws_endpoint: str) -> None:
     item = dynamodb.get_item(TableName=database.outbox_table, Key={"id": {"S": "p1"}})["Item"]
     assert item["parked"]["S"] == "first"
     assert "ttl" not in item
+
+
+def test_a_message_is_posted_once_under_its_id(aws_endpoint: str) -> None:
+    database = Database.create()
+    outbox = DynamoDBOutbox(client("dynamodb"), database.outbox_table)
+    outbox.post(FULL, START)
+    outbox.mark_sent("p1", START)
+    outbox.post(FULL, START + timedelta(days=1))
+    item = database.client.get_item(TableName=database.outbox_table, Key={"id": {"S": "p1"}})["Item"]
+    assert item["created_at"]["S"] == item["sent_at"]["S"] == START.isoformat()

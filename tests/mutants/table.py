@@ -551,4 +551,32 @@ MUTANTS = (
         "raise",
         "tests/unit/test_dynamodb_errors.py",
     ),
+    Mutant(
+        "a message that SQS would soon move away is sent anew",
+        "shared/settlement.py",
+        "return delivery.receive_count >= self.worker.max_receive_count - RECEIVES_LEFT",
+        "return False",
+        "tests/unit/test_settlement.py",
+    ),
+    Mutant(
+        "on shutdown nothing new starts",
+        "shared/execution.py",
+        "        if self.here.stopping.is_set():",
+        "        if False:",
+        CONSUMER,
+    ),
+    Mutant(
+        "on shutdown what runs is handed back",
+        "shared/unit_of_work.py",
+        "        if self.stopping is not None and self.stopping.is_set():",
+        "        if False:",
+        CONSUMER,
+    ),
+    Mutant(
+        "a zombie gets no fencing number",
+        LAYER,
+        '"ConditionExpression": "#token = :token AND #status = :running"',
+        '"ConditionExpression": "attribute_exists(#token) OR :token = :running OR #status = :running"',
+        RECORDS,
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from shared.retry import Retry
 from shared.runtime import assemble
 from shared.table import Table
 from shared.telemetry import Silent
+from shared.worker import Worker
 from tests.simulation.faults import Faults, Faulty, Weather
 from tests.simulation.history import History
 from tests.simulation.queue import SimQueue
@@ -67,7 +68,17 @@ def add(payload: Add, work: UnitOfWork) -> int:
     return total + payload.amount
 
 
-SIM_WORKER = replace(WORKER, jobs=(*WORKER.jobs, add), batch_size=BATCH)
+class Impatient(Worker):
+    """A queue that takes messages away after few receives, so that sending anew is simulated, too."""
+
+    __slots__ = ()
+
+    @property
+    def max_receive_count(self) -> int:
+        return 12
+
+
+SIM_WORKER = Impatient(WORKER.name, jobs=(*WORKER.jobs, add), batch_size=BATCH, max_concurrency=WORKER.max_concurrency)
 
 
 class AlwaysGranted(MemoryCache):
@@ -250,6 +261,7 @@ class World:
             SIM_WORKER,
             records=database,
             items=database,
+            outbox=database,
             leases=Faulty(self.cache, process, self.faults, CacheUnavailable()),
             queue=Faulty(self.queue, process, self.faults, gone),
             transport=Faulty(

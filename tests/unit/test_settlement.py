@@ -53,7 +53,7 @@ HELD = JobView("r", Status.RUNNING, 3, "1:a", token="t")
 def settle(outcome: Outcome, view: JobView | None = HELD, **fails: Exception) -> tuple[bool, list[str]]:
     world = World.of()
     order = Order(view, fails)
-    settlement = Settlement(order, order, world.clock, world.telemetry)  # type: ignore[arg-type]
+    settlement = Settlement(world.worker, order, order, order, world.clock, world.telemetry)  # type: ignore[arg-type]
     return settlement.settle(world.delivery(body()), outcome), order.steps
 
 
@@ -125,3 +125,38 @@ def test_a_dossier_fits_into_what_producers_keep_free() -> None:
     text = dossier(World.of().delivery(body()), long)
     assert len(text.encode()) < DEAD_LETTER_BYTES - 100
     assert json.loads(text)["reason"] == "unknown-order"
+
+
+NEARLY = {"system": {"ApproximateReceiveCount": "120"}}  # of 123
+
+
+def came_back(**record: Any) -> tuple[World, bool]:
+    world = World.of()
+    waiting = Postponed(timedelta(seconds=40), Because.INVALIDATION_FAILED)
+    return world, world.runtime.settlement.settle(world.delivery(body(), **record), waiting)
+
+
+def test_a_message_that_sqs_would_soon_move_away_is_sent_anew_with_its_attributes_and_acknowledged() -> None:
+    world, acknowledged = came_back(death=2, **NEARLY)
+    assert acknowledged
+    (posting,) = world.database.outbox.values()
+    assert (posting.worker, posting.body, posting.delay) == ("notes", body(), timedelta(seconds=40))
+    assert json.loads(posting.attributes["tahan.dead-letter"])["death"] == 2
+    assert world.queue.hidden == {}
+
+
+def test_a_message_with_receives_left_or_binary_attributes_is_hidden() -> None:
+    binary = {"attributes": {"b": {"binaryValue": "AA==", "dataType": "Binary"}}}
+    for record in ({"system": {"ApproximateReceiveCount": "119"}}, {**NEARLY, **binary}):
+        world, acknowledged = came_back(**record)
+        assert not acknowledged
+        assert world.database.outbox == {}
+        assert world.queue.hidden
+
+
+def test_a_fifo_message_keeps_its_place() -> None:
+    world = World.of()
+    world.worker = replace(world.worker, fifo=True)
+    delivery = world.delivery(body(), group="g", **NEARLY)
+    assert not world.runtime.settlement.settle(delivery, Postponed(timedelta(0), Because.CONTENDED))
+    assert world.database.outbox == {}
