@@ -88,25 +88,13 @@ class Child:
         """End it and all its descendants: asked first, then killed. Again has no effect."""
         if self._is_stopped:
             return
-        family = self._family()
+        family = family_of(self.process.pid)
         self._signal(signal.SIGTERM, family)
         stubborn = self._still_alive(family, grace)
         self._signal(signal.SIGKILL, stubborn)
         self._still_alive(stubborn, GRACE)
         self.process.wait()
         self._is_stopped = True
-
-    def _family(self) -> list[psutil.Process]:
-        """The child, its descendants, and what is left of its group when it has ended itself."""
-        found: dict[int, psutil.Process] = {}
-        with contextlib.suppress(psutil.NoSuchProcess):
-            child = psutil.Process(self.process.pid)
-            found = {process.pid: process for process in (child, *child.children(recursive=True))}
-        for process in psutil.process_iter():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                if os.getpgid(process.pid) == self.process.pid:
-                    found[process.pid] = process
-        return list(found.values())
 
     def _still_alive(self, family: list[psutil.Process], grace: timedelta) -> list[psutil.Process]:
         """Those that have not ended within `grace`; what only waits to be reaped by its parent has ended."""
@@ -123,6 +111,19 @@ class Child:
         for process in family:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(signum)
+
+
+def family_of(pid: int) -> list[psutil.Process]:
+    """A child, its descendants, and what is left of its group when it has ended itself."""
+    found: dict[int, psutil.Process] = {}
+    with contextlib.suppress(psutil.NoSuchProcess):
+        child = psutil.Process(pid)
+        found = {process.pid: process for process in (child, *child.children(recursive=True))}
+    for process in psutil.process_iter():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if os.getpgid(process.pid) == pid:
+                found[process.pid] = process
+    return list(found.values())
 
 
 def _is_alive(process: psutil.Process) -> bool:

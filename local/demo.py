@@ -12,23 +12,27 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from local.account import Sent
 from local.child import ProcessError
 from local.display import Display
-from local.observation import Observation, Observer
+from local.observation import Observation
+from local.observer import Observer
 from local.processes import Interrupted
-from local.situations import AMOUNT, CURRENCY, SITUATIONS, Trouble
+from local.report import Report, report
+from local.seed import seed
+from local.situations import SITUATIONS, Trouble
 from local.stack import Stack, running_stack
-from local.verdict import Report, Result, judge, report
+from local.verdict import Result, judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from local.situations import Situation
 
-JOB_TYPE = "capture-payment"
 LOOK_EVERY = 0.5
 OUTAGE = timedelta(seconds=10)
 PATIENCE = timedelta(minutes=2)  # for one phase; a killed worker's messages come back after the visibility timeout
+STANDSTILL = timedelta(seconds=30)  # nothing has changed for so long: waiting on would show nothing new
 CALM = timedelta(seconds=10)  # nothing on the way for so long: what is missing is lost (the relay may start cold)
 INTERRUPTED = 130
 
@@ -39,9 +43,8 @@ class Run:
     def __init__(self, stack: Stack, display: Display) -> None:
         self._stack = stack
         self._display = display
-        self._observer = Observer(stack, JOB_TYPE)
-        self._sent: dict[str, tuple[str, ...]] = {}
-        self._troubled: set[str] = set()
+        self._observer = Observer(stack)
+        self._sent: dict[str, tuple[Sent, ...]] = {}
         self._phase = ""
         self.observation = Observation()
 
@@ -50,13 +53,16 @@ class Run:
 
         The killed worker comes first: its messages return only after the visibility timeout, while the others run.
         """
-        by_trouble = {trouble: [s for s in SITUATIONS if s.trouble is trouble] for trouble in Trouble}
-        self._seed()
-        self._enter("a worker is killed after its charge", by_trouble[Trouble.WORKER_KILLED])
+        killing = [situation for situation in SITUATIONS if situation.trouble is Trouble.WORKER_KILLED]
+        outage = [situation for situation in SITUATIONS if situation.trouble is Trouble.REDIS_STOPPED]
+        others = [situation for situation in SITUATIONS if situation not in (*killing, *outage)]
+        seed(self._stack, [situation.order for situation in SITUATIONS if situation.order is not None])
+        self.observation = self._observer.look()  # what is cached before anything is sent
+        self._enter("a worker is killed after its charge", killing)
         self._wait(lambda: self.observation.killed > 0)
-        self._enter("sending", by_trouble[Trouble.NONE])
-        self._wait(lambda: self._all_as_expected(by_trouble[Trouble.NONE]))
-        self._stop_redis_for(OUTAGE, by_trouble[Trouble.REDIS_STOPPED])
+        self._enter("sending", others)
+        self._wait(self._as_expected_or_stuck(others))
+        self._stop_redis_for(OUTAGE, outage)
         self._phase = "waiting until all is at rest"
         calm_since = time.monotonic()
 
@@ -71,49 +77,38 @@ class Run:
 
     def results(self) -> list[Result]:
         """How each situation stands."""
-        return [
-            judge(
-                situation,
-                self._sent.get(situation.name, ()),
-                self.observation,
-                is_troubled=self._is_troubled(situation),
-            )
-            for situation in SITUATIONS
-        ]
-
-    def _seed(self) -> None:
-        for order in (situation.order for situation in SITUATIONS):
-            if order is not None:
-                self._stack.clients.dynamodb.put_item(
-                    TableName=self._stack.outputs["TableOrders"],
-                    Item={
-                        "order_id": {"S": order.order_id},
-                        "user_id": {"S": "user-1"},
-                        "amount": {"S": AMOUNT},
-                        "currency": {"S": CURRENCY},
-                        "payment_intent_id": {"S": order.intent},
-                        "status": {"S": "pending"},
-                        "version": {"N": "1"},
-                    },
-                )
+        return [judge(situation, self._sent.get(situation.name, ()), self.observation) for situation in SITUATIONS]
 
     def _enter(self, phase: str, situations: list[Situation]) -> None:
         self._phase = phase
         for situation in situations:
-            for body in situation.bodies:
-                self._stack.clients.sqs.send_message(QueueUrl=self._stack.outputs["QueuePayments"], MessageBody=body)
-            self._sent[situation.name] = situation.bodies
+            bodies = situation.bodies
+            answer = self._stack.clients.sqs.send_message_batch(  # together, so that those that race arrive together
+                QueueUrl=self._stack.outputs["QueuePayments"],
+                Entries=[{"Id": str(place), "MessageBody": body} for place, body in enumerate(bodies)],
+            )
+            taken = answer.get("Successful", [])
+            self._sent[situation.name] = tuple(Sent(entry["MessageId"], bodies[int(entry["Id"])]) for entry in taken)
 
     def _stop_redis_for(self, outage: timedelta, situations: list[Situation]) -> None:
         self._stack.valkey.stop()
         self._enter(f"Redis is stopped for {outage.total_seconds():.0f} s", situations)
         self._wait(lambda: False, outage)
-        if not self._stack.valkey.is_running:
-            self._troubled |= {situation.name for situation in situations}
         self._stack.valkey.start()
 
-    def _is_troubled(self, situation: Situation) -> bool:
-        return situation.trouble is not Trouble.REDIS_STOPPED or situation.name in self._troubled
+    def _as_expected_or_stuck(self, situations: list[Situation]) -> Callable[[], bool]:
+        names = {situation.name for situation in situations}
+        before: list[Result] = []
+        changed = time.monotonic()
+
+        def is_over() -> bool:
+            nonlocal before, changed
+            now = [result for result in self.results() if result.name in names]
+            if now != before:
+                before, changed = now, time.monotonic()
+            return self._all_as_expected(situations) or time.monotonic() - changed > STANDSTILL.total_seconds()
+
+        return is_over
 
     def _all_as_expected(self, situations: tuple[Situation, ...] | list[Situation]) -> bool:
         names = {situation.name for situation in situations}

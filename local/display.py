@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
+    from local.account import Account
     from local.observation import Observation
-    from local.verdict import Report, Result
+    from local.report import Report
+    from local.verdict import Result
 
 REFRESH = 4  # a second
 WIDTH = 110  # where no terminal tells its own
@@ -87,6 +89,8 @@ class Display:
                     console.print(f"[red]{_plain(told)}[/red]", soft_wrap=True)
         if report.strangers:
             console.print(f"[red]{report.strangers} dead letters that nobody sent[/red]")
+        if report.stray_charges:
+            console.print(f"[red]{report.stray_charges} charges that no order asked for[/red]")
         totals = report.totals
         color, word = ("green", "Every expectation holds") if report.is_ok else ("red", "NOT as expected")
         console.print(
@@ -111,9 +115,10 @@ class Display:
         table.add_column("")
         for result in results:
             seen, account = result.seen, result.account
-            ended = ", ".join(str(state) for state in account.dead_letters or account.jobs)
             cells = (account.sent, seen.get("order") or "-", seen.get("charges", "-"), account.duplicates)
-            table.add_row(result.name, *(str(cell) for cell in cells), ended or "-", _mark(result, is_over=is_over))
+            table.add_row(
+                result.name, *(str(cell) for cell in cells), _ended(account) or "-", _mark(result, is_over=is_over)
+            )
         return table
 
 
@@ -126,10 +131,17 @@ def _mark(result: Result, *, is_over: bool) -> str:
 
 
 def _line(result: Result) -> str:
-    account = result.account
-    states = ", ".join(str(state) for state in account.dead_letters or account.jobs) or "sent"
+    states = _ended(result.account) or "sent"
     order = f", order {result.seen['order']}" if "order" in result.seen else ""
     return f"{result.name}: {states}{order}{' - ok' if result.is_as_expected else ''}"
+
+
+def _ended(account: Account) -> str:
+    """Why its messages died, or how its jobs stand."""
+    reasons = [str(letter.reason) for letter in account.dead_letters]
+    return ", ".join(
+        reasons or [f"{job.status} ({job.attempts})" if job.attempts > 1 else job.status for job in account.jobs]
+    )
 
 
 def _plain(text: str) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -50,7 +51,7 @@ UNAVAILABLE = Step(status=503, code="unavailable")
 BEHAVIOURS: Mapping[str, Behaviour] = {
     "pi_ok_": Behaviour(),
     "pi_503x2_": Behaviour(first=(UNAVAILABLE, UNAVAILABLE)),
-    "pi_429_": Behaviour(first=(Step(status=429, code="rate_limited", headers={"Retry-After": "1"}),)),
+    "pi_429_": Behaviour(first=(Step(status=429, code="rate_limited", headers={"Retry-After": "3"}),)),
     "pi_lost_": Behaviour(first=(Step(answers=False),)),
     "pi_slow_": Behaviour(then=Step(delay=timedelta(milliseconds=500))),
     "pi_decline_": Behaviour(then=Step(status=402, code="card_declined")),
@@ -83,14 +84,14 @@ class Ledger:
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._by_key: dict[str, Charge] = {}
-        self._requests: Counter[str] = Counter()
+        self._requests: defaultdict[str, list[float]] = defaultdict(list)  # when, in monotonic seconds
 
     def next_step(self, intent: str) -> Step:
         """Count a request for the intent and tell how it is treated."""
         behaviour = behaviour_of(intent)
         with self._lock:
-            seen = self._requests[intent]
-            self._requests[intent] += 1
+            seen = len(self._requests[intent])
+            self._requests[intent].append(time.monotonic())
         return behaviour.first[seen] if seen < len(behaviour.first) else behaviour.then
 
     def charge(self, key: str, request: Mapping[str, str]) -> tuple[Charge, bool]:
@@ -115,15 +116,24 @@ class Ledger:
             return [charge for charge in self._by_key.values() if charge.request["payment_intent_id"] == intent]
 
     def summary(self) -> dict[str, object]:
-        """Everything, for those who check; `provoked` are the intents that have had all their special steps."""
+        """Everything, for those who check.
+
+        `provoked` are the intents that have had all their special steps, `shortest_waits` the seconds between two
+        requests for one intent.
+        """
         with self._lock:
             charges = [asdict(charge) for charge in self._by_key.values()]
-            requests = dict(self._requests)
+            requests = {intent: list(times) for intent, times in self._requests.items()}
         return {
             "charges": charges,
             "charges_by_intent": dict(Counter(charge["request"]["payment_intent_id"] for charge in charges)),
-            "requests_by_intent": requests,
-            "provoked": sorted(intent for intent, count in requests.items() if count >= _steps(intent)),
+            "requests_by_intent": {intent: len(times) for intent, times in requests.items()},
+            "shortest_waits": {
+                intent: min(later - earlier for earlier, later in itertools.pairwise(times))
+                for intent, times in requests.items()
+                if len(times) > 1
+            },
+            "provoked": sorted(intent for intent, times in requests.items() if len(times) >= _steps(intent)),
         }
 
 

@@ -1,29 +1,77 @@
-"""What is to be seen from outside while the stack works: queue, tables, dead letters, and the provider's ledger."""
+"""What is to be seen from outside while the stack works, as values: queues, tables, cache, the workers' words, the ledger."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from local.stack import Stack
-
-ATTRIBUTE = "tahan.dead-letter"
-WAITING: Final = "ApproximateNumberOfMessages"
-IN_FLIGHT: Final = "ApproximateNumberOfMessagesNotVisible"
-DELAYED: Final = "ApproximateNumberOfMessagesDelayed"
-HIDDEN_FOR = 600  # seconds; seen once is enough, and receiving is the only way to see the next ones
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A message in the dead-letter queue; a reason of None means that it came without one."""
+    """A message in the dead-letter queue, with what stands beside it; None is what does not stand there.
+
+    Attributes:
+        first: when the job first failed.
+        last: when it failed for good.
+        read_at: when we received it.
+    """
 
     body: str
-    reason: str | None
+    read_at: datetime
+    reason: str | None = None
+    attempts: int | None = None
+    error: str | None = None
+    first: datetime | None = None
+    last: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OrderSeen:
+    """An order in its table."""
+
+    status: str
+    charge_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobSeen:
+    """A job record."""
+
+    status: str
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChargeSeen:
+    """A charge in the provider's ledger: what was asked for, and the name that the provider gave it."""
+
+    charge_id: str
+    amount: str
+    currency: str
+    order_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PostingSeen:
+    """An item of the outbox: the job that it asks for, about which order, and whether it was sent."""
+
+    job: tuple[str, str]
+    order_id: str | None
+    is_sent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What a worker's log line says of one delivery: its result, and why it was postponed."""
+
+    result: str
+    because: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,80 +79,44 @@ class Observation:
     """One look at everything.
 
     Attributes:
+        begun: when we first looked.
         waiting: messages on the queue that nobody holds, delayed ones included.
         in_flight: messages held by a consumer or waiting for another attempt.
         dead: messages on the dead-letter queue by its own count.
         dead_letters: those read from it.
-        orders: status by order id.
-        jobs: status by idempotency key, of jobs that were sent here.
-        charges: charges by intent.
+        orders: by order id.
+        jobs: by job type and idempotency key.
+        postings: all items of the outbox.
+        charges: by intent.
+        requests: how many requests to charge the provider has had, by intent.
+        shortest_waits: seconds between two requests for one intent, by intent.
         provoked: intents for which the provider has done all the harm it was to do.
         killed: processes that the provider killed.
+        was_cached: cache tags under which something was kept at some look.
+        cached: cache tags under which something was kept when Redis last answered.
+        paid_without_redis: orders that were seen paid while Redis was away.
+        words: the log lines about each message, by message id. A killed worker's are lost.
     """
 
+    begun: datetime = LONG_AGO
     waiting: int = 0
     in_flight: int = 0
     dead: int = 0
     dead_letters: tuple[DeadLetter, ...] = ()
-    orders: Mapping[str, str] = field(default_factory=dict)
-    jobs: Mapping[str, str] = field(default_factory=dict)
-    charges: Mapping[str, int] = field(default_factory=dict)
+    orders: Mapping[str, OrderSeen] = field(default_factory=dict)
+    jobs: Mapping[tuple[str, str], JobSeen] = field(default_factory=dict)
+    postings: tuple[PostingSeen, ...] = ()
+    charges: Mapping[str, tuple[ChargeSeen, ...]] = field(default_factory=dict)
+    requests: Mapping[str, int] = field(default_factory=dict)
+    shortest_waits: Mapping[str, float] = field(default_factory=dict)
     provoked: frozenset[str] = frozenset()
     killed: int = 0
+    was_cached: frozenset[str] = frozenset()
+    cached: frozenset[str] = frozenset()
+    paid_without_redis: frozenset[str] = frozenset()
+    words: Mapping[str, tuple[Word, ...]] = field(default_factory=dict)
 
     @property
     def is_at_rest(self) -> bool:
         """Whether nothing is on the way any more."""
         return self.waiting == self.in_flight == 0
-
-
-class Observer:
-    """Looks at a stack; remembers the dead letters it has read."""
-
-    def __init__(self, stack: Stack, job_type: str) -> None:
-        self._stack = stack
-        self._job_type = job_type
-        self._dead: dict[str, DeadLetter] = {}
-
-    def look(self) -> Observation:
-        """One look."""
-        outputs, dynamodb = self._stack.outputs, self._stack.clients.dynamodb
-        depth = self._depth(outputs["QueuePayments"])
-        self._read_dead_letters(outputs["DeadLetterQueuePayments"])
-        orders = dynamodb.scan(TableName=outputs["TableOrders"], ConsistentRead=True)["Items"]
-        jobs = dynamodb.scan(TableName=outputs["JobsTable"], ConsistentRead=True)["Items"]
-        ledger = self._stack.provider.ledger()
-        return Observation(
-            waiting=depth[WAITING] + depth[DELAYED],
-            in_flight=depth[IN_FLIGHT],
-            dead=sum(self._depth(outputs["DeadLetterQueuePayments"]).values()),
-            dead_letters=tuple(self._dead.values()),
-            orders={item["order_id"]["S"]: item["status"]["S"] for item in orders},
-            jobs={
-                item["idempotency_key"]["S"]: item["status"]["S"]
-                for item in jobs
-                if item.get("job_type", {}).get("S") == self._job_type
-            },
-            charges=ledger["charges_by_intent"],
-            provoked=frozenset(ledger["provoked"]),
-            killed=len(ledger["killed"]),
-        )
-
-    def _depth(self, queue: str) -> dict[str, int]:
-        answer = self._stack.clients.sqs.get_queue_attributes(
-            QueueUrl=queue, AttributeNames=[WAITING, IN_FLIGHT, DELAYED]
-        )
-        return {str(name): int(count) for name, count in answer["Attributes"].items()}
-
-    def _read_dead_letters(self, queue: str) -> None:
-        answer = self._stack.clients.sqs.receive_message(
-            QueueUrl=queue,
-            MaxNumberOfMessages=10,
-            VisibilityTimeout=HIDDEN_FOR,
-            MessageAttributeNames=["All"],
-        )
-        for message in answer.get("Messages", []):
-            attributes: Mapping[str, Any] = message.get("MessageAttributes", {})
-            told = attributes.get(ATTRIBUTE, {}).get("StringValue")
-            reason = None if told is None else json.loads(told).get("reason")
-            self._dead[message["MessageId"]] = DeadLetter(message["Body"], reason)

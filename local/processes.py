@@ -1,4 +1,7 @@
-"""Child processes that never outlive us: all are ended when we end, by an exception, Ctrl-C, SIGTERM or SIGHUP alike."""
+"""Child processes that do not outlive us: all are ended when we end, by an exception, Ctrl-C, SIGTERM or SIGHUP alike.
+
+SIGKILL leaves us no time for it: then a watchdog ends them (`watchdog.py`), and only files stay behind.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Self
 
 from local.child import GRACE, Child
+from local.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,6 +38,7 @@ class Children:
     def __init__(self, grace: timedelta = GRACE) -> None:
         self._grace = grace
         self._children: list[Child] = []
+        self._watchdog = Watchdog()
         self._previous: dict[signal.Signals, signal._HANDLER] = {}
         self._held = False
         self._pending: int | None = None
@@ -52,6 +57,7 @@ class Children:
         self._held = True
         for child in reversed(self._children):
             child.stop(self._grace)
+        self._watchdog.dismiss()
         for signum, handler in self._previous.items():
             signal.signal(signum, handler)
 
@@ -60,6 +66,7 @@ class Children:
         with self._signals_held():
             child = Child(program)
             self._children.append(child)
+            self._watchdog.watch(child.process.pid)
         return child
 
     def run(self, program: Program, patience: timedelta, progress: Callable[[str], None]) -> None:

