@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 from redis import Redis
 
@@ -28,7 +29,7 @@ from tests.stack import new_stack
 from tests.world import Context, event, failures, record_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from local.provider import Provider
@@ -196,3 +197,41 @@ def test_a_function_without_its_stores_loses_nothing(
     answer = Consumer(runtime.worker, runtime).handle(event(record_of(body("o", "pi_ok_later"))), Context())
     assert failures(answer) == ["m1"]
     assert provider.ledger.charges_of("pi_ok_later") == []
+
+
+def test_i28_a_worker_frozen_past_its_claim_changes_nothing_when_it_thaws(
+    aws_endpoint: str, valkey: Valkey, provider: Provider, tmp_path: Path
+) -> None:
+    stack = new_stack(valkey, provider, visibility=3)
+    stack.seed(order_id="frozen", payment_intent_id="pi_slow_frozen")
+    stack.send(body("frozen", "pi_slow_frozen"))
+    environ = {**os.environ, **stack.settings.to_environ(), "AWS_ENDPOINT_URL": aws_endpoint}
+    command = [sys.executable, "-m", "tests.faults.worker_process", "60"]
+    with (tmp_path / "log").open("wb") as log:
+        worker = subprocess.Popen(command, env=environ, stdout=log, stderr=log)  # noqa: S603 - our own
+        try:
+            _wait_until(lambda: bool(provider.ledger.charges_of("pi_slow_frozen")), worker)
+            worker.send_signal(signal.SIGSTOP)
+            frozen = time.monotonic()
+            _wait_until(lambda: psutil.Process(worker.pid).status() == psutil.STATUS_STOPPED, worker)
+            assert stack.order("frozen")["status"] == "pending"  # it was frozen between charge and commit
+            stack.run()
+            paid = stack.order("frozen")
+            assert (paid["status"], paid["version"]) == ("paid", "2")
+            assert time.monotonic() - frozen > 5  # the witness: longer than its claim of 4 + 1 seconds
+            worker.send_signal(signal.SIGCONT)
+            time.sleep(3)  # whatever the zombie still does
+        finally:
+            worker.kill()
+            worker.wait()
+    assert stack.order("frozen") == paid
+    assert len(provider.ledger.charges_of("pi_slow_frozen")) == 1
+    assert stack.dead_letters() == []
+
+
+def _wait_until(happened: Callable[[], bool], worker: subprocess.Popen[bytes], patience: float = 60) -> None:
+    deadline = time.monotonic() + patience
+    while not happened():
+        assert worker.poll() is None, f"the worker ended with {worker.returncode}"
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
