@@ -59,6 +59,7 @@ class Valkey:
             "shutdown-on-sigterm": "save" if self._keeps else "nosave",
             "daemonize": "no",
             "cluster-enabled": "yes" if self._cluster else "no",
+            "cluster-port": str(free_port()),  # by default the port + 10000, which may be none
         }
         arguments = [word for option, value in options.items() for word in (f"--{option}", value)]
         self._child = self._children.start(

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +17,6 @@ from tests.infra.declared import READING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 # What the CDK command line passes in by its defaults.
 OF_THE_COMMAND_LINE = {"aws:cdk:enable-path-metadata": True, "aws:cdk:enable-asset-metadata": True}
@@ -69,6 +69,8 @@ def test_alarms_about_real_data_that_reach_nobody_are_warned_of(
     stage = Stage.model_validate({"name": "kept", **settings})
     app = new_app()
     stack = build(app, [READING], stage, package)
-    said = [str(message.entry.data) for message in app.synth().get_stack_by_name(stack.stack_name).messages]
+    assembly = Path(app.synth().directory)
+    metadata = json.loads((assembly / f"{stack.artifact_id}.metadata.json").read_text(encoding="utf-8"))
+    said = [entry["data"] for entries in metadata.values() for entry in entries if entry["type"] == "aws:cdk:warning"]
     assert [s for s in said if s.startswith("stage 'kept' keeps real data and its alarms reach nobody")] == said
     assert bool(said) == warned
