@@ -10,11 +10,12 @@ from pydantic import BaseModel, Field
 from functions.payment_provider import PAYMENT_PROVIDER, Charge, Declined, charge, find_charge
 from shared.consumer import consume
 from shared.errors import Ambiguous, DeadLetter, OutcomeUnknown
-from shared.job import Payload, job
+from shared.job import job
 from shared.job_record import SYSTEM, Reconciliation, Status, record_id
-from shared.message import json_text
 from shared.outcome import Failed
+from shared.payload import Payload
 from shared.retry import Retry
+from shared.strict_json import json_text
 from shared.table import Table
 from shared.worker import Worker
 

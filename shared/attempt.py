@@ -6,56 +6,31 @@ Whatever a handler raises is classified here, once. Nothing is written unless ev
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
 from shared.errors import ClaimLost, LeaseLost, NoAnswer, OutcomeUnknown, Postpone, Refused, Stopping, Unavailable
-from shared.job_record import Commit, Release, Status, operation_id
+from shared.job_record import Commit, Release, Status
 from shared.limits import check_value
-from shared.message import json_text
 from shared.outbox import posting_of
 from shared.outcome import Because, DeadLettered, Failed, Outcome, Postponed, Retried, Unknown, failure_of, is_spent
 from shared.retry import LONGEST_WAIT, classify
+from shared.strict_json import json_text
 from shared.worker import LONGEST_POSTPONEMENT, SHORTEST_POSTPONEMENT
 
 if TYPE_CHECKING:
     from shared.claim import Granted
     from shared.clock import Surroundings
     from shared.delivery import Delivery
-    from shared.job import Job, Payload
     from shared.job_record import JobRecords
-    from shared.message import Message
+    from shared.run import Run
     from shared.telemetry import Telemetry
     from shared.unit_of_work import UnitOfWork
 
 RESULT_BYTES = 64 * 1024  # kept in the job record beside the payload
 SHORTEST_WAIT = timedelta(milliseconds=100)
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A delivery that could be read: what it asks for, and until when the invocation lasts."""
-
-    delivery: Delivery
-    message: Message
-    job: Job[Any, Any]
-    payload: Payload
-    locks: tuple[str, ...]
-    record: str
-    death: int
-    until: datetime
-
-    @property
-    def names(self) -> dict[str, str]:
-        """By which names people and tools find the job."""
-        names = {
-            "job_type": self.job.name,
-            "idempotency_key": self.message.idempotency_key,
-            "operation_id": operation_id(self.record),
-        }
-        return names if self.message.job_id is None else {**names, "job_id": self.message.job_id}
 
 
 @dataclass(frozen=True, slots=True)

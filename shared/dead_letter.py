@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
 from shared.limits import DEAD_LETTER_BYTES
-from shared.message import json_text
+from shared.strict_json import json_text
 
 if TYPE_CHECKING:
     from shared.delivery import Delivery

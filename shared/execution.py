@@ -16,15 +16,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, assert_never
 
-from shared.attempt import Committed, Run
+from shared.attempt import Committed
 from shared.claim import Claim, Ended, Granted, HeldByOther, KeyReused, Spent, StaleCopy, TooEarly
 from shared.errors import CacheUnavailable, Malformed, NewerVersion, Refused, Unavailable
 from shared.job import WithoutLease
-from shared.job_record import SYSTEM, record_id
-from shared.message import ENCODING_ATTRIBUTE, fingerprint, read_message, typed_payload
+from shared.job_record import SYSTEM
+from shared.message import fingerprint
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Outcome, Postponed, failure_of, told
+from shared.run import read_run
 from shared.telemetry import NO_JOB_TYPE
 from shared.unit_of_work import UnitOfWork
 
@@ -37,9 +38,9 @@ if TYPE_CHECKING:
     from shared.delivery import Delivery
     from shared.dependency import Transport
     from shared.item import ItemStore
-    from shared.job import Job, Payload
     from shared.job_record import JobRecords
     from shared.lease import Lease, LeaseKeeper
+    from shared.run import Run
     from shared.telemetry import Telemetry
     from shared.worker import Worker
 
@@ -91,17 +92,12 @@ class Execution:
 
     def _parse(self, delivery: Delivery, until: datetime) -> Run:
         try:
-            death = delivery.death
-            message = read_message(delivery.body, delivery.text_attribute(ENCODING_ATTRIBUTE))
-            job, payload = typed_payload(message, self.worker.job_types)
-            locks = _lock_keys(job, payload)
+            return read_run(delivery, self.worker.job_types, until)
         except Malformed as error:
             failure = failure_of(error, self.here.clock.now())
             raise _LeavesEarly(DeadLettered(failure, _next_death(delivery))) from error
         except NewerVersion as error:
             raise _LeavesEarly(self.attempts.postponed(delivery, Because.NEWER_VERSION)) from error
-        record = record_id(SYSTEM, message.job_type, message.idempotency_key)
-        return Run(delivery, message, job, payload, locks, record, death, until)
 
     def _admit(self, run: Run) -> None:
         if self.here.stopping.is_set():
@@ -238,24 +234,6 @@ def _hopeless(run: Run, answer: Spent | KeyReused, now: datetime) -> DeadLettere
         hold=answer.hold,
         names=run.names,
     )
-
-
-def _lock_keys(job: Job[Any, Any], payload: Payload) -> tuple[str, ...]:
-    """The lock keys of a payload, each once, in the order in which everybody takes them.
-
-    Raises:
-        Malformed: the job's own code fails on this payload, or gives no key.
-    """
-    if job.lock is None:
-        return ()
-    try:
-        given = job.lock(payload)
-    except Exception as error:
-        raise Malformed("invalid-lock-key", f"the lock of {job.name} failed: {type(error).__name__}") from error
-    keys = (given,) if isinstance(given, str) else given
-    if not isinstance(keys, tuple) or not keys or not all(isinstance(key, str) and key for key in keys):
-        raise Malformed("invalid-lock-key", f"the lock of {job.name} gave no key but {type(given).__name__}")
-    return tuple(sorted(set(keys)))
 
 
 def _next_death(delivery: Delivery) -> int:

@@ -6,20 +6,18 @@ Wrong options are refused here, when the module is imported, with the repair in 
 from __future__ import annotations
 
 import inspect
-import types
-import typing
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin
-
-from pydantic import BaseModel, ConfigDict
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shared.dependency import Dependency
 from shared.errors import DeclarationError
 from shared.limits import check_text
-from shared.message import Message, check_key, json_text, read_message
+from shared.message import Message, check_key, read_message
+from shared.payload import Payload, check_payload_schema
 from shared.retry import Retry
+from shared.strict_json import json_text
 from shared.table import NAME, Access
 
 if TYPE_CHECKING:
@@ -29,12 +27,6 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 60
 LONGEST_FUNCTION = timedelta(minutes=15)  # Lambda's longest timeout
-
-
-class Payload(BaseModel):
-    """The arguments of a job: frozen, strict, no extra fields, no floats (DynamoDB has none; use Decimal or str)."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
 
 class WithoutLease(StrEnum):
@@ -206,43 +198,7 @@ def _check(declared: Job[Any, Any]) -> None:
     if len(tables) != len(set(tables)):
         message = f"{name}: uses names a table twice ({tables}): keep the wider right."
         raise DeclarationError(message)
-    _check_payload(name, declared.payload, seen=set())
-
-
-def _check_payload(name: str, model: type[BaseModel], seen: set[type]) -> None:
-    seen.add(model)
-    if not model.model_config.get("frozen") or model.model_config.get("extra") != "forbid":
-        message = f"{name}: {model.__name__} loosens what Payload promises: keep it frozen, without extra fields."
-        raise DeclarationError(message)
-    for field_name, model_field in model.model_fields.items():
-        where = f"{name}: {model.__name__}.{field_name}"
-        if model_field.default_factory is not None:
-            message = f"{where} has a default_factory: each delivery would be another payload. Give it a plain default."
-            raise DeclarationError(message)
-        for part in _parts(model_field.annotation):
-            if part in _NOT_IN_PAYLOADS:
-                message = f"{where} is {_NOT_IN_PAYLOADS[part]}"
-                raise DeclarationError(message)
-            if isinstance(part, type) and issubclass(part, BaseModel) and part not in seen:
-                _check_payload(name, part, seen)
-
-
-_NOT_IN_PAYLOADS: dict[object, str] = {
-    float: "a float, DynamoDB has none: use Decimal, int or str.",
-    set: "a set, which has no order to compare payloads by: use a tuple.",
-    frozenset: "a set, which has no order to compare payloads by: use a tuple.",
-    Any: "Any: say what it is, so that it can be checked.",
-    object: "any object: say what it is, so that it can be checked.",
-}
-
-
-def _parts(annotation: object) -> list[object]:
-    origin = get_origin(annotation)
-    if origin is typing.Literal:
-        return []
-    if isinstance(annotation, types.GenericAlias | types.UnionType) or origin is not None:
-        return [origin, *(part for argument in get_args(annotation) for part in _parts(argument))]
-    return [annotation]
+    check_payload_schema(name, declared.payload, seen=set())
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,32 +8,25 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import json
 import re
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from shared.clock import random_token
-from shared.errors import Malformed, NewerVersion, Refused
-from shared.limits import NUMBER_DIGITS, PAYLOAD_BYTES, check_number, check_text
+from shared.errors import Malformed, NewerVersion
+from shared.limits import PAYLOAD_BYTES
+from shared.strict_json import fractions_as_text, json_text, read_json, written
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
-    from shared.job import Job, JobTypes, Payload
+    from shared.job import Job, JobTypes
+    from shared.payload import Payload
 
 KEY_LENGTH = 255
-LONGEST_NUMBER = 200  # characters; over 38 digits is refused anyway, zeros aside
 ENCODING_ATTRIBUTE = "content-encoding"
 _PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
-_NOT_IN_XML = re.compile("[\ufffe\uffff]")  # control characters and lone surrogates are escaped or refused before
-# Python's JSON writer cannot be told a number's digits, so they travel as a string that nobody can guess.
-_MARK = random_token()
-_MARKED = re.compile(f'"{_MARK}([^"]+){_MARK}"')
 
 
 class _Envelope(BaseModel):
@@ -75,12 +68,6 @@ class Message:
         return f'{json_text(envelope)[:-1]},"payload":{self.payload}}}'
 
 
-def json_text(value: object) -> str:
-    """Canonical JSON in characters that SQS takes: sorted, without blanks, what XML 1.0 lacks as escapes."""
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return _NOT_IN_XML.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
-
-
 def check_key(key: object) -> str:
     """Give the idempotency key, or refuse it: 1 to 255 printable ASCII characters, no blank at either end.
 
@@ -118,22 +105,7 @@ def read_message(body: str, encoding: str | None = None) -> Message:
         Malformed: unknown-encoding, malformed-encoding, malformed-json, invalid-envelope, missing-idempotency-key,
             invalid-idempotency-key, payload-too-large.
     """
-    try:
-        parsed = json.loads(
-            _decode(body, encoding),
-            object_pairs_hook=_object,
-            parse_constant=_no_constant,
-            parse_int=_integer,
-            parse_float=_number,
-        )
-        text = _digits_back(json_text(parsed))
-        check_text(text, "the body")
-    except Malformed:
-        raise
-    except RecursionError as error:
-        raise Malformed("malformed-json", "nested too deeply") from error
-    except (ValueError, ArithmeticError, MemoryError, Refused) as error:
-        raise Malformed("malformed-json", _where(error)) from error
+    parsed, text = read_json(_decode(body, encoding))
     if not isinstance(parsed, dict):
         raise Malformed("malformed-json", f"an object is expected, not a {type(parsed).__name__}")
     check_key(parsed.get("idempotency_key"))
@@ -141,7 +113,7 @@ def read_message(body: str, encoding: str | None = None) -> Message:
         envelope = _Envelope.model_validate_json(text)
     except ValidationError as error:
         raise Malformed("invalid-envelope", describe(error)) from error
-    payload = _digits_back(json_text(parsed["payload"]))
+    payload = written(parsed["payload"])
     check_payload(payload)
     return Message(
         job_type=envelope.job_type,
@@ -174,7 +146,7 @@ def typed_payload(message: Message, job_types: JobTypes) -> tuple[Job[Any, Any],
     try:
         payload = job.payload.model_validate_json(message.payload)
         if "." in message.payload or "e" in message.payload:
-            payload = job.payload.model_validate_json(_decimals_as_text(message.payload))
+            payload = job.payload.model_validate_json(fractions_as_text(message.payload))
     except ValidationError as error:
         raise Malformed("invalid-payload", describe(error)) from error
     return job, payload
@@ -208,51 +180,3 @@ def _decode(body: str, encoding: str | None) -> str:
         return base64.b64decode(body, validate=True).decode()
     except (binascii.Error, ValueError) as error:
         raise Malformed("malformed-encoding", f"{ENCODING_ATTRIBUTE} says base64, the body is none") from error
-
-
-def _object(pairs: list[tuple[str, object]]) -> Mapping[str, object]:
-    seen = dict(pairs)
-    if len(seen) != len(pairs):
-        raise Malformed("malformed-json", "an object names a field twice")
-    return seen
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise Malformed("malformed-json", f"{name} is no JSON number")
-
-
-def _integer(text: str) -> int:
-    if len(text) > LONGEST_NUMBER:
-        raise Malformed("malformed-json", f"a number of {len(text)} digits")
-    number = int(text)
-    check_number(number)
-    return number
-
-
-def _number(text: str) -> int | str:
-    """A JSON number with a point or an exponent: an integer if its value is one, else kept digit by digit."""
-    if len(text) > LONGEST_NUMBER:
-        raise Malformed("malformed-json", f"a number of {len(text)} characters")
-    exact = Decimal(text)
-    check_number(exact)
-    if exact.is_zero() and exact.is_signed():
-        raise Malformed("malformed-json", "-0.0 has no exact form: send 0")
-    if exact == exact.to_integral_value() and exact.adjusted() < NUMBER_DIGITS:
-        return int(exact)
-    return f"{_MARK}{text}{_MARK}"
-
-
-def _digits_back(text: str) -> str:
-    return _MARKED.sub(r"\1", text)
-
-
-def _decimals_as_text(payload: str) -> str:
-    """The payload with fractional numbers as strings: pydantic reads JSON numbers as doubles, strings exactly."""
-    return json.dumps(json.loads(payload, parse_float=str), ensure_ascii=False)
-
-
-def _where(error: Exception) -> str:
-    """Where JSON ended, without quoting it."""
-    if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} at position {error.pos}"
-    return str(error) if isinstance(error, Refused) else type(error).__name__

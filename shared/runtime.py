@@ -10,6 +10,7 @@ from shared.attempt import Attempts
 from shared.backends.aws import client
 from shared.backends.dynamodb import DynamoDBItems
 from shared.backends.dynamodb_records import DynamoDBJobRecords
+from shared.backends.fences import DynamoDBFences
 from shared.backends.http import HttpTransport
 from shared.backends.job_record_layer import JobRecordLayer
 from shared.backends.outbox import DynamoDBOutbox
@@ -92,6 +93,7 @@ def connect(worker: Worker, settings: Settings) -> Runtime:
     dynamodb = client("dynamodb", pool=paced.threads)
     items = DynamoDBItems(dynamodb, settings.tables)
     layer = JobRecordLayer(dynamodb, settings.jobs_table, items, settings.outbox_table)
+    fences = DynamoDBFences(dynamodb, settings.jobs_table, clock, random)
     redis = Connection(
         settings.cache_host,
         int(settings.cache_port),
@@ -104,7 +106,7 @@ def connect(worker: Worker, settings: Settings) -> Runtime:
     )
     return assemble(
         paced,
-        records=DynamoDBJobRecords(layer, clock, random),
+        records=DynamoDBJobRecords(layer, fences, clock, random),
         items=items,
         outbox=DynamoDBOutbox(dynamodb, settings.outbox_table),
         leases=RedisStore(redis),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shared.backends.aws import client
 from shared.backends.dynamodb import DynamoDBItems
 from shared.backends.dynamodb_records import DynamoDBJobRecords
+from shared.backends.fences import DynamoDBFences
 from shared.backends.job_record_layer import JobRecordLayer
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ class Database:
 
     def records(self, clock: Clock) -> DynamoDBJobRecords:
         layer = JobRecordLayer(self.client, self.jobs_table, self.items, self.outbox_table)
-        return DynamoDBJobRecords(layer, clock, Random(1))  # noqa: S311 - repeatable
+        random = Random(1)  # noqa: S311 - repeatable
+        return DynamoDBJobRecords(layer, DynamoDBFences(self.client, self.jobs_table, clock, random), clock, random)
 
 
 def _create(dynamodb: Any, name: str, keys: list[str]) -> None:

@@ -13,7 +13,8 @@ from shared.backends.memory import MemoryCache, MemoryQueue, MemoryTransport
 from shared.backends.memory_database import MemoryDatabase
 from shared.consumer import Consumer
 from shared.delivery import DEAD_LETTER_ATTRIBUTE, Delivery, read_event
-from shared.job import Payload, job
+from shared.job import job
+from shared.payload import Payload
 from shared.retry import Retry
 from shared.runtime import Runtime, assemble
 from shared.table import Table

@@ -12,7 +12,6 @@ from botocore.exceptions import ClientError
 
 from shared.backends.aws import translated
 from shared.backends.job_record_item import read_view
-from shared.backends.job_record_layer import fence_id
 from shared.claim import Answer, Step, decide
 from shared.errors import ClaimLost, Conflict, NoAnswer, Refused, Unavailable
 from shared.job_record import Hold, JobView, Status
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from random import Random
 
+    from shared.backends.fences import DynamoDBFences
     from shared.backends.job_record_layer import JobRecordLayer
     from shared.claim import Claim
     from shared.clock import Clock
@@ -39,6 +39,7 @@ class DynamoDBJobRecords:
     """The store of job records."""
 
     layer: JobRecordLayer
+    fences: DynamoDBFences
     clock: Clock
     random: Random
 
@@ -110,42 +111,7 @@ class DynamoDBJobRecords:
 
     def fence(self, hold: Hold, key: str) -> int:
         """Give the next number of a key."""
-        layer = self.layer.for_attempt(hold, self.clock.now())
-        for left in reversed(range(COMMITS)):
-            try:
-                with translated("dynamodb"):
-                    layer.fence(key)
-                return self._fence(hold, key)
-            except ClientError as error:
-                if error.response["Error"]["Code"] != "TransactionCanceledException":
-                    raise
-                codes = [reason.get("Code") for reason in error.response.get("CancellationReasons", [])]
-                if codes[0] == CONDITION_FAILED:
-                    message = "Another attempt holds the job, or it has ended: no number for this one."
-                    raise ClaimLost(message) from error
-                if codes[1] == CONDITION_FAILED:  # this attempt has its number; the reply was lost
-                    return self._fence(hold, key)
-                if not left:
-                    break
-            self.clock.sleep(COMMIT_WAIT.total_seconds() * 2 ** (COMMITS - left) * self.random.random())
-        message = "DynamoDB is busy with the same fence."
-        raise Unavailable(message, dependency="dynamodb")
-
-    def _fence(self, hold: Hold, key: str) -> int:
-        """Read the number back: a transaction gives no values.
-
-        Raises:
-            ClaimLost: another attempt has a later one already.
-        """
-        with translated("dynamodb"):
-            answer = self.layer.client.get_item(
-                TableName=self.layer.table_name, Key={"id": {"S": fence_id(key)}}, ConsistentRead=True
-            )
-        item = answer["Item"]
-        if item["attempt_token"]["S"] != hold.token:
-            message = "Another attempt has a later number already."
-            raise ClaimLost(message)
-        return int(item["fence"]["N"])
+        return self.fences.next(hold, key)
 
     def view(self, record: str) -> JobView | None:
         """Read a record, consistently."""

@@ -9,7 +9,6 @@ transaction with the unit of work. Powertools' seams carry it: `_put_record` cla
 from __future__ import annotations
 
 import copy
-import hashlib
 from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools.utilities.idempotency.exceptions import IdempotencyItemAlreadyExistsError
@@ -280,30 +279,6 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         update = self._conditional(self.hold.record, f"SET {sets} REMOVE #until", condition, values)
         self.client.update_item(**update["Update"])
 
-    def fence(self, key: str) -> None:
-        """Count a fence on, in one transaction with the proof that the job is still held."""
-        held = {
-            "ConditionCheck": {
-                "TableName": self.table_name,
-                "Key": self._get_key(self.hold.record),
-                "ConditionExpression": "#token = :token AND #status = :running",
-                "ExpressionAttributeNames": {"#token": _NAMES["#token"], "#status": _NAMES["#status"]},
-                "ExpressionAttributeValues": {
-                    ":token": {"S": self.hold.token},
-                    ":running": {"S": Status.RUNNING.value},
-                },
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            }
-        }
-        count = self._conditional(
-            fence_id(key),
-            "SET fence = if_not_exists(fence, :none) + :one, fenced_key = :key, #token = :token",
-            "attribute_not_exists(#token) OR #token <> :token",
-            {":none": {"N": "0"}, ":one": {"N": "1"}, ":key": {"S": key}, ":token": {"S": self.hold.token}},
-        )
-        # No request token: the condition itself tells a repeated request.
-        self.client.transact_write_items(TransactItems=[held, count])  # type: ignore[list-item]
-
     def bury(self, death: int, failure: Failure) -> None:
         """Mark dead-lettered, if the record's last attempt is still the one held."""
         values = {
@@ -323,11 +298,6 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             values,
         )
         self.client.update_item(**update["Update"])
-
-
-def fence_id(key: str) -> str:
-    """The id of a key's fence in the table of job records; no record has one like it."""
-    return f"fence#{hashlib.sha256(key.encode()).hexdigest()}"
 
 
 def _uses(expression: str, name: str) -> bool:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from infra.settings import Stage
 from shared.dependency import Dependency
-from shared.job import Job, Payload, job
+from shared.job import Job, job
+from shared.payload import Payload
 from shared.table import Access, Table
 from shared.worker import Worker
 

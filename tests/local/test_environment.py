@@ -44,7 +44,9 @@ def test_a_child_gets_nothing_of_the_caller_s_aws_settings() -> None:
     assert {name: environ[name] for name in CREDENTIALS} == CREDENTIALS
 
 
-def test_clients_ignore_profile_credentials_and_endpoints_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loc_01_clients_ignore_profile_credentials_and_endpoints_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name, value in HOSTILE.items():
         monkeypatch.setenv(name, value)
 
@@ -78,7 +80,7 @@ def test_addresses_of_this_machine_are_taken(url: str) -> None:
         "",
     ],
 )
-def test_all_other_addresses_are_refused(url: str) -> None:
+def test_loc_01_all_other_addresses_are_refused(url: str) -> None:
     with pytest.raises(SettingsError, match="not on this machine"):
         loopback(url)
 

@@ -55,7 +55,7 @@ def test_valkey_that_keeps_comes_back_with_what_it_held(tmp_path: Path) -> None:
             assert client.get("key") == b"value"
 
 
-def test_the_stand_in_works_whatever_the_environment_says_of_aws(
+def test_loc_01_the_stand_in_works_whatever_the_environment_says_of_aws(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_PROFILE", "nowhere")

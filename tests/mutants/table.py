@@ -336,7 +336,7 @@ MUTANTS = (
     ),
     Mutant(
         "an object names a field once",
-        "shared/message.py",
+        "shared/strict_json.py",
         "if len(seen) != len(pairs):",
         "if False:",
         "tests/unit/test_message.py",
@@ -483,9 +483,9 @@ MUTANTS = (
     ),
     Mutant(
         "a lock that fails dead-letters its message",
-        "shared/execution.py",
+        "shared/run.py",
         "    except Exception as error:\n        raise Malformed",
-        "    except NewerVersion as error:\n        raise Malformed",
+        "    except KeyboardInterrupt as error:\n        raise Malformed",
         CONSUMER,
     ),
     Mutant(
@@ -574,9 +574,9 @@ MUTANTS = (
     ),
     Mutant(
         "a zombie gets no fencing number",
-        LAYER,
-        '"ConditionExpression": "#token = :token AND #status = :running"',
-        '"ConditionExpression": "attribute_exists(#token) OR :token = :running OR #status = :running"',
+        "shared/backends/fences.py",
+        '"ConditionExpression": "attempt_token = :token AND #status = :running"',
+        '"ConditionExpression": "attribute_exists(attempt_token) OR :token = :running OR #status = :running"',
         RECORDS,
     ),
 )

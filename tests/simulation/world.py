@@ -16,8 +16,9 @@ from shared.cache import Cache
 from shared.dependency import Reply
 from shared.errors import Ambiguous, CacheUnavailable, Unavailable
 from shared.item import Stored
-from shared.job import Payload, job
+from shared.job import job
 from shared.outcome import Completed, Duplicate
+from shared.payload import Payload
 from shared.retry import Retry
 from shared.runtime import assemble
 from shared.table import Table

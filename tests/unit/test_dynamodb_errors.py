@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 
 from shared.backends.dynamodb import DynamoDBItems, plain
 from shared.backends.dynamodb_records import COMMITS, DynamoDBJobRecords
+from shared.backends.fences import DynamoDBFences
 from shared.backends.job_record_layer import JobRecordLayer
 from shared.claim import Claim, Ended, Granted, HeldByOther
 from shared.errors import ClaimLost, Conflict, NoAnswer, Refused, SettingsError, Unavailable
@@ -76,7 +77,8 @@ def records(stub: Stub, clock: FakeClock | None = None) -> DynamoDBJobRecords:
     layer.table_name, layer.key_attr, layer.sort_key_attr = "jobs", "id", None
     layer.use_local_cache = False
     layer.items, layer.outbox_table = DynamoDBItems(stub, {"things": "t"}), "outbox"
-    return DynamoDBJobRecords(layer, clock or FakeClock(), Random(1))  # noqa: S311 - repeatable
+    clock, random = clock or FakeClock(), Random(1)  # noqa: S311 - repeatable
+    return DynamoDBJobRecords(layer, DynamoDBFences(stub, "jobs", clock, random), clock, random)
 
 
 def claim() -> Claim:
@@ -221,3 +223,22 @@ def test_values_come_back_as_plain_python(aws_endpoint: str) -> None:
         "s": frozenset({"x", "y"}),
     }
     assert str(stored.attributes["d"]) == "30.45"
+
+
+def fence(*answers: Any) -> int:
+    return records(Stub(list(answers), [{"Item": {"attempt_token": {"S": "mine"}, "fence": {"N": "7"}}}])).fence(
+        HOLD, "k"
+    )
+
+
+def test_a_fence_that_others_get_in_the_way_of_is_tried_again() -> None:
+    conflict = cancelled("None", "TransactionConflict")
+    assert fence(conflict, {}) == 7
+    with pytest.raises(Unavailable):
+        fence(conflict)
+
+
+def test_a_fence_whose_reply_was_lost_is_read_back() -> None:
+    assert fence(cancelled("None", "ConditionalCheckFailed")) == 7
+    with pytest.raises(ClaimLost):
+        fence(cancelled("ConditionalCheckFailed", "None"))

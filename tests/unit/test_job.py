@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shared.dependency import Dependency
 from shared.errors import DeclarationError
-from shared.job import JobTypes, Payload, job
+from shared.job import JobTypes, job
+from shared.payload import Payload
 from shared.retry import Retry
 from shared.table import Table
 from tests.world import THINGS, Note, note_job

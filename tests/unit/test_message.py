@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import Malformed, NewerVersion, Refused
-from shared.job import JobTypes, Payload
+from shared.job import JobTypes
 from shared.limits import check_message
-from shared.message import Message, check_key, fingerprint, json_text, read_message, typed_payload
+from shared.message import Message, check_key, fingerprint, read_message, typed_payload
+from shared.payload import Payload
+from shared.strict_json import json_text
 from tests.world import body, note_job
 
 

@@ -12,8 +12,9 @@ import pytest
 from shared.errors import NotSent, Refused, Unavailable
 from shared.job_record import SYSTEM, record_id
 from shared.limits import MESSAGE_BYTES
-from shared.message import Message, json_text
+from shared.message import Message
 from shared.producer import NotTaken, Outgoing, Producer, send_all
+from shared.strict_json import json_text
 from tests.world import Counter, FakeClock
 
 if TYPE_CHECKING:

@@ -1,0 +1,75 @@
+"""Reading a delivery: what it asks for, under which names, and which locks it needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shared.errors import Malformed
+from shared.job_record import SYSTEM, operation_id, record_id
+from shared.message import ENCODING_ATTRIBUTE, read_message, typed_payload
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from shared.delivery import Delivery
+    from shared.job import Job, JobTypes
+    from shared.message import Message
+    from shared.payload import Payload
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A delivery that could be read: what it asks for, and until when the invocation lasts."""
+
+    delivery: Delivery
+    message: Message
+    job: Job[Any, Any]
+    payload: Payload
+    locks: tuple[str, ...]
+    record: str
+    death: int
+    until: datetime
+
+    @property
+    def names(self) -> dict[str, str]:
+        """By which names people and tools find the job."""
+        names = {
+            "job_type": self.job.name,
+            "idempotency_key": self.message.idempotency_key,
+            "operation_id": operation_id(self.record),
+        }
+        return names if self.message.job_id is None else {**names, "job_id": self.message.job_id}
+
+
+def read_run(delivery: Delivery, job_types: JobTypes, until: datetime) -> Run:
+    """Read a delivery.
+
+    Raises:
+        Malformed: it can never run.
+        NewerVersion: a later deploy will know its payload.
+    """
+    death = delivery.death
+    message = read_message(delivery.body, delivery.text_attribute(ENCODING_ATTRIBUTE))
+    job, payload = typed_payload(message, job_types)
+    locks = _lock_keys(job, payload)
+    record = record_id(SYSTEM, message.job_type, message.idempotency_key)
+    return Run(delivery, message, job, payload, locks, record, death, until)
+
+
+def _lock_keys(job: Job[Any, Any], payload: Payload) -> tuple[str, ...]:
+    """The lock keys of a payload, each once, in the order in which everybody takes them.
+
+    Raises:
+        Malformed: the job's own code fails on this payload, or gives no key.
+    """
+    if job.lock is None:
+        return ()
+    try:
+        given = job.lock(payload)
+    except Exception as error:
+        raise Malformed("invalid-lock-key", f"the lock of {job.name} failed: {type(error).__name__}") from error
+    keys = (given,) if isinstance(given, str) else given
+    if not isinstance(keys, tuple) or not keys or not all(isinstance(key, str) and key for key in keys):
+        raise Malformed("invalid-lock-key", f"the lock of {job.name} gave no key but {type(given).__name__}")
+    return tuple(sorted(set(keys)))
