@@ -44,6 +44,11 @@ class Table:
                 raise DeclarationError(message)
 
     @property
+    def key_names(self) -> tuple[str, ...]:
+        """The names of the key attributes, in order."""
+        return (self.key,) if self.sort_key is None else (self.key, self.sort_key)
+
+    @property
     def read(self) -> Access:
         """The right to read items of this table."""
         return Access(self, Right.READ)

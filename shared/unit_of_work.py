@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shared.errors import DeclarationError, Refused, Stopping
-from shared.item import Create, Delete, Item, Replace, Unchanged, Write
+from shared.item import Create, Item, Replace, Write
 from shared.limits import (
     TRANSACTION_BYTES,
     TRANSACTION_ITEMS,
@@ -19,6 +19,7 @@ from shared.limits import (
     check_item,
 )
 from shared.outbox import Posting, posting_of
+from shared.staging import Staging
 from shared.table import Access, Right, Table
 
 if TYPE_CHECKING:
@@ -27,24 +28,13 @@ if TYPE_CHECKING:
 
     from shared.clock import Clock, Tokens
     from shared.dependency import Dependency, Reply, Transport
-    from shared.item import ItemStore, Key
+    from shared.item import ItemStore
     from shared.job_record import Reconciliation
     from shared.lease import Lease
     from shared.message import Message
 
 TOMBSTONE_KEPT = timedelta(days=30)
 _RECORD_ITEMS = 1  # the job record's own place in the transaction
-
-
-@dataclass(slots=True)
-class _Slot:
-    """What is known and staged of one item."""
-
-    table: Table
-    key: Key
-    seen: int | None
-    item: Item | None
-    staged: Write | None = None
 
 
 @dataclass(slots=True)
@@ -72,10 +62,14 @@ class UnitOfWork:
     stopping: threading.Event | None = None
     fences: Callable[[], int] | None = None
     _number: int | None = None
-    _slots: dict[tuple[str, Key], _Slot] = field(default_factory=dict)
+    _staging: Staging = field(init=False)
     _tags: list[str] = field(default_factory=list)
     _postings: list[Posting] = field(default_factory=list)
     _reconciliations: list[Reconciliation] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Begin with nothing read or staged."""
+        self._staging = Staging(self.items)
 
     def time_left(self) -> timedelta:
         """Time until the deadline; negative when it has passed."""
@@ -107,15 +101,7 @@ class UnitOfWork:
         """
         self.check()
         self._demand(table, Right.READ)
-        _check_key(table, key)
-        slot = self._slots.get((table.name, key))
-        if slot is None:
-            stored = self.items.read(table, key)
-            alive = stored is not None and not stored.deleted
-            item = Item(table, key, stored.attributes, stored.version) if stored is not None and alive else None
-            slot = _Slot(table, key, seen=None if stored is None else stored.version, item=item)
-            self._slots[table.name, key] = slot
-        return slot.item
+        return self._staging.read(table, key)
 
     def create(self, table: Table, **attributes: Value) -> Item:
         """Stage a new item, with its key among the attributes; the commit fails if it exists by then.
@@ -124,21 +110,7 @@ class UnitOfWork:
             Refused: DynamoDB would refuse it, or the item is known to exist.
         """
         self._demand(table, Right.READ_WRITE)
-        names = (table.key,) if table.sort_key is None else (table.key, table.sort_key)
-        check_item(attributes, names, f"{table.name} item")
-        _refuse_owned(table, attributes)
-        key = tuple(str(attributes[name]) for name in names)
-        slot = self._slots.setdefault((table.name, key), _Slot(table, key, seen=None, item=None))
-        if slot.item is not None:
-            message = f"{table.name} {'/'.join(key)} exists: update it instead."
-            raise Refused(message)
-        if slot.seen is None:
-            slot.staged = Create(table, key, attributes)
-        else:
-            # Over its own tombstone, as read.
-            slot.staged = Replace(table, key, attributes, slot.seen, frozenset(attributes))
-        slot.item = Item(table, key, attributes, (slot.seen or 0) + 1)
-        return slot.item
+        return self._staging.create(table, attributes)
 
     def update(self, item: Item, **changes: Value) -> Item:
         """Stage changed attributes of an item read or created here; the commit fails if it has changed by then.
@@ -146,23 +118,8 @@ class UnitOfWork:
         Raises:
             Refused: DynamoDB would refuse it, or the item does not come from this unit of work.
         """
-        slot = self._own(item)
-        _refuse_owned(item.table, changes)
-        names = (item.table.key,) if item.table.sort_key is None else (item.table.key, item.table.sort_key)
-        attributes = {**item, **changes}
-        if tuple(attributes[name] for name in names) != item.key:
-            message = f"{item.table.name} {'/'.join(item.key)}: a key never changes; create another item."
-            raise Refused(message)
-        check_item(attributes, names, f"{item.table.name} item")
-        match slot.staged:
-            case Create():
-                slot.staged = Create(item.table, item.key, attributes)
-            case Replace(changed=before):
-                slot.staged = Replace(item.table, item.key, attributes, slot.seen or 0, before | changes.keys())
-            case _:
-                slot.staged = Replace(item.table, item.key, attributes, slot.seen or 0, frozenset(changes))
-        slot.item = Item(item.table, item.key, attributes, item.version)
-        return slot.item
+        self._demand(item.table, Right.READ_WRITE)
+        return self._staging.update(item, changes)
 
     def delete(self, item: Item) -> None:
         """Stage the deletion of an item read here; a tombstone keeps its version for 30 days.
@@ -170,12 +127,8 @@ class UnitOfWork:
         Raises:
             Refused: the item does not come from this unit of work.
         """
-        slot = self._own(item)
-        if slot.seen is None:  # created here: nothing is written, but it must not be there either
-            slot.staged, slot.item = None, None
-            return
-        slot.staged = Delete(item.table, item.key, slot.seen, self.clock.now() + TOMBSTONE_KEPT)
-        slot.item = None
+        self._demand(item.table, Right.READ_WRITE)
+        self._staging.delete(item, self.clock.now() + TOMBSTONE_KEPT)
 
     def invalidate(self, *tags: str) -> None:
         """Have cache tags dropped after the commit.
@@ -272,7 +225,7 @@ class UnitOfWork:
         Raises:
             Refused: they do not fit into one transaction.
         """
-        writes = tuple(slot.staged or Unchanged(slot.table, slot.key, slot.seen) for slot in self._slots.values())
+        writes = self._staging.writes
         number = len(writes) + len(self._postings) + len(self._reconciliations) + _RECORD_ITEMS
         if number > TRANSACTION_ITEMS:
             message = (
@@ -298,28 +251,3 @@ class UnitOfWork:
                 return
         message = f"The job uses table {table.name!r} ({right.value}) without declaring it: add it to `uses`."
         raise DeclarationError(message)
-
-    def _own(self, item: Item) -> _Slot:
-        self._demand(item.table, Right.READ_WRITE)
-        slot = self._slots.get((item.table.name, item.key))
-        if slot is None:
-            message = f"{item.table.name} {'/'.join(item.key)} was not read or created by this unit of work: read it."
-            raise Refused(message)
-        if slot.item is not item:
-            message = f"{item.table.name} {'/'.join(item.key)} was changed since: go on with what update() gave back."
-            raise Refused(message)
-        return slot
-
-
-def _check_key(table: Table, key: Key) -> None:
-    wanted = 1 if table.sort_key is None else 2
-    if len(key) != wanted or not all(isinstance(part, str) and part for part in key):
-        message = f"{table.name} is read by {wanted} strings that are not empty, not by {key!r}."
-        raise Refused(message)
-
-
-def _refuse_owned(table: Table, attributes: Mapping[str, Any]) -> None:
-    owned = {"version", "deleted", "ttl"} & set(attributes)
-    if owned:
-        message = f"{table.name} item: {', '.join(sorted(owned))} belong to the product, use other names."
-        raise Refused(message)

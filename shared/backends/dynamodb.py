@@ -94,8 +94,7 @@ class DynamoDBItems:
 
 def wire_key(table: Table, key: Key) -> dict[str, Any]:
     """The key in DynamoDB's notation."""
-    names = (table.key,) if table.sort_key is None else (table.key, table.sort_key)
-    return {name: {"S": value} for name, value in zip(names, key, strict=True)}
+    return {name: {"S": value} for name, value in zip(table.key_names, key, strict=True)}
 
 
 class _Exact(TypeSerializer):
@@ -160,7 +159,7 @@ def _sets(
     """Names, values and assignments of an update that writes the changed attributes and the next version."""
     names, sets = {"#version": VERSION}, ["#version = if_not_exists(#version, :none) + :one"]
     values: dict[str, Any] = {":none": {"N": "0"}, ":one": {"N": "1"}}
-    for place, name in enumerate(sorted(changed - {table.key, table.sort_key})):
+    for place, name in enumerate(sorted(changed - set(table.key_names))):
         names[f"#a{place}"] = name
         values[f":a{place}"] = _write(attributes[name])
         sets.append(f"#a{place} = :a{place}")

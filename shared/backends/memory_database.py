@@ -211,10 +211,10 @@ class MemoryDatabase:
             case Replace(attributes=attributes, seen=seen, changed=changed):
                 kept = {} if stored is None or stored.deleted else dict(stored.attributes)
                 written = {name: value for name, value in attributes.items() if name in changed}
-                keys = dict(zip(_key_names(write.table), write.key, strict=True))
+                keys = dict(zip(write.table.key_names, write.key, strict=True))
                 self.items[place] = Stored(copy.deepcopy({**kept, **written, **keys}), seen + 1)
             case Delete(seen=seen):
-                keys = dict(zip(_key_names(write.table), write.key, strict=True))
+                keys = dict(zip(write.table.key_names, write.key, strict=True))
                 self.items[place] = Stored(keys, seen + 1, deleted=True)
             case Unchanged():
                 pass
@@ -233,10 +233,6 @@ class MemoryDatabase:
             payload=None if final else view.payload,
             expires=now + RETENTION if final else None,
         )
-
-
-def _key_names(table: Table) -> tuple[str, ...]:
-    return (table.key,) if table.sort_key is None else (table.key, table.sort_key)
 
 
 _LOST = "Another attempt holds the job, or it has ended."

@@ -136,7 +136,7 @@ MUTANTS = (
     ),
     Mutant(
         "what was only read is demanded unchanged",
-        "shared/unit_of_work.py",
+        "shared/staging.py",
         "slot.staged or Unchanged(slot.table, slot.key, slot.seen) for slot in self._slots.values()",
         "slot.staged for slot in self._slots.values() if slot.staged",
         EXECUTION,
@@ -206,7 +206,7 @@ MUTANTS = (
     ),
     Mutant(
         "an item is changed only by whoever read it",
-        "shared/unit_of_work.py",
+        "shared/staging.py",
         "        if slot.item is not item:",
         "        if False:",
         "tests/unit/test_unit_of_work.py",
@@ -533,8 +533,8 @@ MUTANTS = (
     Mutant(
         "an update writes what was changed",
         "shared/backends/dynamodb.py",
-        "sorted(changed - {table.key, table.sort_key})",
-        "sorted(attributes.keys() - {table.key, table.sort_key})",
+        "sorted(changed - set(table.key_names))",
+        "sorted(attributes.keys() - set(table.key_names))",
         RECORDS,
     ),
     Mutant(
