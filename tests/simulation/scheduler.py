@@ -110,7 +110,7 @@ class Scheduler:
         """End every actor."""
         for actor in self.actors:
             actor.process.is_dead = True
-            if not actor.body.dead:
+            if actor.body:  # begun and not ended; one that never began has nothing to end
                 actor.body.throw(Died)
         self.actors = []
 
