@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.mutants.page import PAGE, text
 from tests.mutants.run import ROOT, mutated, survives
 from tests.mutants.table import MUTANTS, Mutant
 
@@ -27,3 +28,11 @@ def test_the_product_as_it_is_survives() -> None:
         "nothing", "shared/retry.py", "class Kind(StrEnum):", "class Kind(StrEnum):", "tests/unit/test_retry.py"
     )
     assert survives(whole)
+
+
+def test_the_page_of_guards_is_the_table() -> None:
+    assert PAGE.read_text(encoding="utf-8") == text(), "write it anew: python -m tests.mutants.page"
+
+
+def test_each_guard_is_named_once() -> None:
+    assert len({mutant.guard for mutant in MUTANTS}) == len(MUTANTS)
