@@ -186,7 +186,7 @@ def _classify_by_shape(error: BaseException) -> Verdict:
     if root == "pydantic_core" and type(error).__name__ == "ValidationError":
         return Verdict(Kind.PERMANENT)
     if root in {"botocore", "boto3"} and isinstance(response := getattr(error, "response", None), dict):
-        code = str(response.get("Error", {}).get("Code", ""))
+        code = str(response.get("Error", {}).get("Code", "")).rpartition(".")[2]  # SQS puts its own name before some
         code_status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) or 0)
         service = getattr(error, "operation_name", None)
         if code in TRANSIENT_AWS_CODES:

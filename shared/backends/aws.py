@@ -32,7 +32,7 @@ REFUSALS = frozenset(
         "MissingParameter",
         "ReceiptHandleIsInvalid",
         "ValidationException",
-        "AWS.SimpleQueueService.BatchRequestTooLong",
+        "BatchRequestTooLong",
     }
 )
 
@@ -64,7 +64,7 @@ def translated(service: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        code = error.response.get("Error", {}).get("Code", "")
+        code = error.response.get("Error", {}).get("Code", "").rpartition(".")[2]  # SQS puts its own name before some
         if code in REFUSALS:
             message = f"{service} refuses it ({code})."
             raise Refused(message) from error

@@ -183,7 +183,8 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
                 raise
             item: Any = error.response.get("Item")
-            self.seen = None if item is None else read_view(self.hold.record, item)
+            # An item without a state is no job record (yet): the claim is tried again.
+            self.seen = read_view(self.hold.record, item) if item and "status" in item else None
             raise IdempotencyItemAlreadyExistsError(self.hold.record) from error
         view = read_view(self.hold.record, answer["Attributes"])
         self.granted = Granted(self.hold, view.attempts, view.first_failure)

@@ -242,3 +242,11 @@ def test_a_fence_whose_reply_was_lost_is_read_back() -> None:
     assert fence(cancelled("None", "ConditionalCheckFailed")) == 7
     with pytest.raises(ClaimLost):
         fence(cancelled("ConditionalCheckFailed", "None"))
+
+
+def test_an_item_that_is_no_job_record_yet_has_the_claim_tried_again() -> None:
+    half = error("ConditionalCheckFailedException", Item={"id": {"S": "r"}})
+    answer = records(Stub([half, {"Attributes": item("running", until=99)}])).claim(claim(), START)
+    assert isinstance(answer, Granted)
+    with pytest.raises(Unavailable, match="too fast"):
+        records(Stub([half])).claim(claim(), START)

@@ -48,6 +48,7 @@ def validation_error() -> pydantic.ValidationError:
         (client_error("ProvisionedThroughputExceededException", 400), TRANSIENT),
         (client_error("InternalServerError", 500), TRANSIENT),
         (client_error("OverLimit", 403), TRANSIENT),
+        (client_error("AWS.SimpleQueueService.OverLimit", 400), TRANSIENT),
         (client_error("AccessDeniedException", 400), TRANSIENT),
         (client_error("ResourceNotFoundException", 400), PERMANENT),
         (client_error("Strange", 0), UNKNOWN),
