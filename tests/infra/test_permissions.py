@@ -79,8 +79,8 @@ def test_the_matrix_of_permissions_is_this_one(declared: Walk) -> None:
 
 
 def test_job_records_may_be_checked_if_and_only_if_some_transaction_does_so() -> None:
-    layer = (ROOT / "shared" / "backends" / "job_record_layer.py").read_text(encoding="utf-8")
-    assert ("dynamodb:ConditionCheckItem" in JOB_RECORDS) == ('"ConditionCheck"' in layer)
+    fences = (ROOT / "shared" / "backends" / "fences.py").read_text(encoding="utf-8")
+    assert ("dynamodb:ConditionCheckItem" in JOB_RECORDS) == ('"ConditionCheck"' in fences)
 
 
 def test_every_function_has_a_role_of_its_own(walk: Walk) -> None:
