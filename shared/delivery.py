@@ -46,6 +46,13 @@ class Delivery:
         return value if isinstance(value, str) else None
 
     @property
+    def string_attributes(self) -> dict[str, str] | None:
+        """The message attributes by name, if all of them are plain strings."""
+        if any(value.get("dataType") != "String" for value in self.attributes.values()):
+            return None
+        return {name: str(value.get("stringValue", "")) for name, value in self.attributes.items()}
+
+    @property
     def death(self) -> int:
         """How often this message had been dead-lettered when it was sent: 0 before the first time.
 

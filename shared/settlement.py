@@ -94,20 +94,19 @@ class Settlement:
     def _sent_anew(self, delivery: Delivery, after: timedelta) -> bool:
         """Have a copy sent through the outbox, which is received anew; give whether it will be.
 
-        Not on a FIFO queue, where it would lose its place; nor with binary attributes, which the outbox does not carry.
-        The job record keeps the copy from running before its time.
+        Not on a FIFO queue, where it would lose its place; nor with attributes that are no strings, which the outbox does
+        not carry. The job record keeps the copy from running before its time.
         """
-        texts = {name: delivery.text_attribute(name) for name in delivery.attributes}
-        attributes = {name: text for name, text in texts.items() if text is not None}
-        if self.worker.fifo or len(attributes) < len(texts):
+        attributes = delivery.string_attributes
+        if self.worker.fifo or attributes is None:
             return False
         name = f"{delivery.message_id}/{delivery.receive_count}"
         delay = min(max(after, timedelta(0)), timedelta(seconds=LONGEST_DELAY_SECONDS))
         posting = Posting(name, self.worker.name, delivery.body, delay, delivery.group, attributes)
         try:
             self.outbox.post(posting, self.clock.now())
-        except Unavailable:
-            return False
+        except (Unavailable, Refused):
+            return False  # it may be sent all the same: two copies are one job
         self.telemetry.count("sent_anew", NO_JOB_TYPE)
         return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from local.provider import Provider
+    from tests.stack import Stack
 
 TTL = timedelta(seconds=20)
 
@@ -57,14 +59,8 @@ def test_r4_4_a_worker_killed_after_the_charge_and_before_the_commit_charges_onc
     stack = new_stack(valkey, provider, visibility=3)
     stack.seed(order_id="killed", payment_intent_id="pi_kill_process")
     stack.send(body("killed", "pi_kill_process"))
-    environ = {**os.environ, **stack.settings.to_environ(), "AWS_ENDPOINT_URL": aws_endpoint}
-    command = [sys.executable, "-m", "tests.faults.worker_process", "60"]
-    with (tmp_path / "log").open("wb") as log:
-        worker = subprocess.Popen(command, env=environ, stdout=log, stderr=log)  # noqa: S603 - our own
-        try:
-            status = worker.wait(60)
-        finally:
-            worker.kill()
+    with _worker_of(stack, aws_endpoint, tmp_path / "log") as worker:
+        status = worker.wait(60)
     assert status == -signal.SIGKILL, (tmp_path / "log").read_text()  # the witness: it was killed, by the provider
     assert len(provider.ledger.charges_of("pi_kill_process")) == 1  # after the charge
     assert stack.order("killed")["status"] == "pending"  # and before the commit
@@ -205,28 +201,35 @@ def test_i28_a_worker_frozen_past_its_claim_changes_nothing_when_it_thaws(
     stack = new_stack(valkey, provider, visibility=3)
     stack.seed(order_id="frozen", payment_intent_id="pi_slow_frozen")
     stack.send(body("frozen", "pi_slow_frozen"))
-    environ = {**os.environ, **stack.settings.to_environ(), "AWS_ENDPOINT_URL": aws_endpoint}
-    command = [sys.executable, "-m", "tests.faults.worker_process", "60"]
-    with (tmp_path / "log").open("wb") as log:
-        worker = subprocess.Popen(command, env=environ, stdout=log, stderr=log)  # noqa: S603 - our own
-        try:
-            _wait_until(lambda: bool(provider.ledger.charges_of("pi_slow_frozen")), worker)
-            worker.send_signal(signal.SIGSTOP)
-            frozen = time.monotonic()
-            _wait_until(lambda: psutil.Process(worker.pid).status() == psutil.STATUS_STOPPED, worker)
-            assert stack.order("frozen")["status"] == "pending"  # it was frozen between charge and commit
-            stack.run()
-            paid = stack.order("frozen")
-            assert (paid["status"], paid["version"]) == ("paid", "2")
-            assert time.monotonic() - frozen > 5  # the witness: longer than its claim of 4 + 1 seconds
-            worker.send_signal(signal.SIGCONT)
-            time.sleep(3)  # whatever the zombie still does
-        finally:
-            worker.kill()
-            worker.wait()
+    with _worker_of(stack, aws_endpoint, tmp_path / "log") as worker:
+        _wait_until(lambda: bool(provider.ledger.charges_of("pi_slow_frozen")), worker)
+        worker.send_signal(signal.SIGSTOP)
+        frozen = time.monotonic()
+        _wait_until(lambda: psutil.Process(worker.pid).status() == psutil.STATUS_STOPPED, worker)
+        assert stack.order("frozen")["status"] == "pending"  # it was frozen between charge and commit
+        stack.run()
+        paid = stack.order("frozen")
+        assert (paid["status"], paid["version"]) == ("paid", "2")
+        assert time.monotonic() - frozen > 5  # the witness: longer than its claim of 4 + 1 seconds
+        worker.send_signal(signal.SIGCONT)
+        time.sleep(3)  # whatever the zombie still does
     assert stack.order("frozen") == paid
     assert len(provider.ledger.charges_of("pi_slow_frozen")) == 1
     assert stack.dead_letters() == []
+
+
+@contextlib.contextmanager
+def _worker_of(stack: Stack, endpoint: str, output: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A consumer of the stack in a process of its own."""
+    environ = {**os.environ, **stack.settings.to_environ(), "AWS_ENDPOINT_URL": endpoint}
+    command = [sys.executable, "-m", "tests.faults.worker_process", "60"]
+    with output.open("wb") as log:
+        worker = subprocess.Popen(command, env=environ, stdout=log, stderr=log)  # noqa: S603 - our own
+        try:
+            yield worker
+        finally:
+            worker.kill()
+            worker.wait()
 
 
 def _wait_until(happened: Callable[[], bool], worker: subprocess.Popen[bytes], patience: float = 60) -> None:

@@ -145,9 +145,10 @@ def test_a_message_that_sqs_would_soon_move_away_is_sent_anew_with_its_attribute
     assert world.queue.hidden == {}
 
 
-def test_a_message_with_receives_left_or_binary_attributes_is_hidden() -> None:
+def test_a_message_with_receives_left_or_attributes_that_are_no_strings_is_hidden() -> None:
     binary = {"attributes": {"b": {"binaryValue": "AA==", "dataType": "Binary"}}}
-    for record in ({"system": {"ApproximateReceiveCount": "119"}}, {**NEARLY, **binary}):
+    number = {"attributes": {"n": {"stringValue": "0.10", "dataType": "Number"}}}
+    for record in ({"system": {"ApproximateReceiveCount": "119"}}, {**NEARLY, **binary}, {**NEARLY, **number}):
         world, acknowledged = came_back(**record)
         assert not acknowledged
         assert world.database.outbox == {}

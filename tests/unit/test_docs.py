@@ -1,0 +1,28 @@
+"""What the documents name is there: files behind links, and the tests that are said to show a promise."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted({ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/README.md")})
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+TEST = re.compile(r"`(test_[a-z0-9_*]+)`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_to_a_file(page: Path) -> None:
+    links = LINK.findall(page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_test_that_the_readme_names_is_there() -> None:
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
+    there = {name for source in sources for name in re.findall(r"def (test_\w+)", source)}
+    named = TEST.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert named
+    assert [name for name in named if not any(fnmatch(test, name) for test in there)] == []
