@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from redis.exceptions import RedisError
 
-from shared.backends.redis import Connection, RedisStore, tag_key
+from shared.backends.redis import RedisStore, tag_key
+from shared.backends.redis_connection import Connection
 from shared.cache import Cache
 from shared.clock import random_token
 

@@ -15,7 +15,8 @@ from shared.backends.http import HttpTransport
 from shared.backends.job_record_layer import JobRecordLayer
 from shared.backends.outbox import DynamoDBOutbox
 from shared.backends.powertools import PowertoolsTelemetry
-from shared.backends.redis import Connection, RedisStore
+from shared.backends.redis import RedisStore
+from shared.backends.redis_connection import Connection
 from shared.backends.sqs import SqsQueue
 from shared.clock import Surroundings, SystemClock, random_token
 from shared.execution import Execution

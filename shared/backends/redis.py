@@ -5,31 +5,18 @@ Scripts are sent as text (EVAL): the server caches them by content, and none can
 
 from __future__ import annotations
 
-import contextlib
-import threading
-import time
-from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
-from redis import Redis, RedisCluster
-from redis.backoff import NoBackoff
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import RedisClusterException, RedisError
-from redis.retry import Retry
-
+from shared.backends.redis_connection import translated
 from shared.cache import Hit, Miss
-from shared.errors import CacheUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
+    from datetime import timedelta
 
-CONNECT = timedelta(milliseconds=500)
-SOCKET = timedelta(milliseconds=500)
-IDLE_CHECK = timedelta(seconds=15)  # a connection idle for longer is tried before it is used: it may have been cut
-TRIES = 1  # more after the first, on a new connection
-PAUSE = timedelta(seconds=2)  # after a cluster could not be reached; its threads would wait for each other to find out
+    from shared.backends.redis_connection import Connection
 
 # One write with expiry; a token that finds itself there had its reply lost.
 ACQUIRE = """
@@ -78,60 +65,6 @@ return 1
 """
 
 
-@dataclass(slots=True)
-class Connection:
-    """A client that is made when it is first used: a cluster client asks the server at once, which may be gone.
-
-    Attributes:
-        host: name or address.
-        port: its port.
-        tls: whether to speak TLS.
-        cluster: whether it speaks the cluster protocol.
-        most: connections kept, as many as threads use it.
-    """
-
-    host: str
-    port: int
-    tls: bool
-    cluster: bool
-    most: int = 10
-    _client: Redis | RedisCluster | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _closed_until: float = 0.0
-
-    def client(self) -> Redis | RedisCluster:
-        """The client, safe to share between threads.
-
-        Raises:
-            RedisError: it cannot be made; for a moment nobody else waits to find out the same.
-        """
-        with self._lock:
-            if self._client is None:
-                if time.monotonic() < self._closed_until:
-                    message = "Redis did not answer a moment ago."
-                    raise RedisConnectionError(message)
-                try:
-                    self._client = self._connect()
-                except (RedisError, RedisClusterException, OSError):
-                    self._closed_until = time.monotonic() + PAUSE.total_seconds()
-                    raise
-            return self._client
-
-    def _connect(self) -> Redis | RedisCluster:
-        options: dict[str, Any] = {
-            "host": self.host,
-            "port": self.port,
-            "ssl": self.tls,
-            "socket_connect_timeout": CONNECT.total_seconds(),
-            "socket_timeout": SOCKET.total_seconds(),
-            "health_check_interval": int(IDLE_CHECK.total_seconds()),
-            "retry": Retry(NoBackoff(), TRIES),
-            "decode_responses": True,
-            "max_connections": self.most,
-        }
-        return RedisCluster(**options) if self.cluster else Redis(**options)
-
-
 def lease_key(key: str) -> str:
     """The Redis key of a lock key; the braces make it one hash slot, whatever characters the lock key has."""
     return f"lease:{{{_escaped(key)}}}"
@@ -158,7 +91,7 @@ class RedisStore:
 
     def finish(self, tags: Sequence[str], leases: Sequence[tuple[str, str]]) -> None:
         """Invalidate tags and give back leases in one pipelined exchange."""
-        with _translated():
+        with translated():
             pipeline = self.connection.client().pipeline(transaction=False)
             for tag in tags:
                 pipeline.delete(tag_key(tag))
@@ -177,17 +110,8 @@ class RedisStore:
         return bool(self._eval(STORE, tag_key(tag), name, refill, value, _millis(ttl)))
 
     def _eval(self, script: str, key: str, *arguments: str) -> object:
-        with _translated():
+        with translated():
             return cast("object", self.connection.client().eval(script, 1, key, *arguments))
-
-
-@contextlib.contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except (RedisError, RedisClusterException, OSError) as error:
-        message = f"Redis did not do it ({type(error).__name__})."
-        raise CacheUnavailable(message) from error
 
 
 def _escaped(name: str) -> str:

@@ -11,7 +11,8 @@ from local.processes import Children
 from local.valkey import Valkey
 from shared.backends.memory import MemoryCache
 from shared.backends.memory_database import MemoryDatabase
-from shared.backends.redis import Connection, RedisStore
+from shared.backends.redis import RedisStore
+from shared.backends.redis_connection import Connection
 from shared.clock import SystemClock
 from tests.aws import Database
 from tests.world import THINGS, FakeClock

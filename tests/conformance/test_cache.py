@@ -13,7 +13,8 @@ import pytest
 
 from local.processes import Children
 from local.valkey import Valkey
-from shared.backends.redis import Connection, RedisStore
+from shared.backends.redis import RedisStore
+from shared.backends.redis_connection import Connection
 from shared.cache import Hit, Miss
 from shared.errors import CacheUnavailable
 

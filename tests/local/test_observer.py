@@ -14,7 +14,8 @@ from local.consumer_log import ConsumerLog
 from local.observation import Word
 from local.observer import dead_letter
 from local.ports import free_port
-from shared.backends.redis import Connection, RedisStore, tag_key
+from shared.backends.redis import RedisStore, tag_key
+from shared.backends.redis_connection import Connection
 from tests.local.scene import READ
 
 if TYPE_CHECKING:

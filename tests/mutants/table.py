@@ -511,7 +511,7 @@ MUTANTS = (
     ),
     Mutant(
         "threads do not wait for each other to find Redis gone",
-        "shared/backends/redis.py",
+        "shared/backends/redis_connection.py",
         "if time.monotonic() < self._closed_until:",
         "if False:",
         CACHE,
