@@ -14,7 +14,7 @@ ENVIRONMENT := .venv/.made
 unexport PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help demo test check synth simulate mutants format clean
+.PHONY: help demo test check synth simulate faults soak mutants format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -36,6 +36,12 @@ synth: $(ENVIRONMENT) ## the cloud assembly of STAGE (dev, prod, local)
 
 simulate: $(ENVIRONMENT) ## SEEDS runs of the pipeline in virtual time under seeded faults: SEEDS=20000
 	$(PYTHON) -m tests.simulation --seeds $(or $(SEEDS),2000) $(ARGS)
+
+faults: $(ENVIRONMENT) ## the whole of tests/faults: MODE=normal, always-granted (a lock keeps nobody out) or redis-gone
+	TAHAN_TEST_MODE=$(or $(MODE),normal) $(PYTHON) -m pytest tests/faults $(ARGS)
+
+soak: $(ENVIRONMENT) ## real workers under load and chaos for MINUTES=30, then the books
+	$(PYTHON) -m tests.soak --minutes $(or $(MINUTES),30) $(ARGS)
 
 mutants: $(ENVIRONMENT) ## take out each guard and see its test turn red
 	$(PYTHON) -m tests.mutants $(ARGS)

@@ -17,6 +17,7 @@ from shared.backends.powertools import PowertoolsTelemetry
 from shared.backends.sqs import SqsQueue
 from shared.clock import SystemClock
 from shared.errors import EventError, Unavailable
+from shared.failpoints import Failpoint, failpoint
 from shared.producer import Outgoing, send_all
 from shared.settings import Settings
 from shared.telemetry import NO_JOB_TYPE
@@ -47,6 +48,7 @@ class Relay:
         Raises:
             Unavailable: some could not be sent now; the stream delivers the batch again.
         """
+        failpoint(Failpoint.RELAY_RECEIVED)
         left = 0
         for worker in dict.fromkeys(posting.worker for posting in postings):
             left += self._send(worker, [posting for posting in postings if posting.worker == worker])
@@ -65,8 +67,10 @@ class Relay:
             Outgoing(posting.body, posting.attributes, posting.delay, posting.group, posting.id) for posting in postings
         ]
         report = send_all(queue, messages, self.clock, self.random)
+        failpoint(Failpoint.RELAY_SENT)
         for place in report.sent:
             self.outbox.mark_sent(postings[place].id, self.clock.now())
+            failpoint(Failpoint.RELAY_MARKED)
         self.telemetry.count("relayed", NO_JOB_TYPE, len(report.sent))
         for place, refusal in report.failed.items():
             if refusal.final:
@@ -77,6 +81,7 @@ class Relay:
 
     def _park(self, posting: Posting, reason: str) -> None:
         self.outbox.park(posting.id, reason)
+        failpoint(Failpoint.RELAY_PARKED)
         self.telemetry.count("parked", NO_JOB_TYPE)
         self.telemetry.warn("parked", posting=posting.id, worker=posting.worker, reason=reason)
 

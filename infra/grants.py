@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
 SEND = ("sqs:SendMessage",)
+CONNECT = ("elasticache:Connect",)
 # A fence counts on in one transaction with the check that its job is still held.
 JOB_RECORDS = ("dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem")
 OUTBOX_WRITE = ("dynamodb:PutItem",)

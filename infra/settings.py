@@ -58,6 +58,7 @@ class Stage(BaseModel):
         log_retention_days: how long logs are kept.
         cache_tls: whether the functions speak TLS to the cache; Valkey Serverless speaks nothing else.
         cache_cluster: whether they speak the cluster protocol to it; the same.
+        cache_iam: whether they are a user of the cache, whom IAM vouches for; without users it asks nobody who it is.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -76,6 +77,7 @@ class Stage(BaseModel):
     log_retention_days: int = 30
     cache_tls: bool = True
     cache_cluster: bool = True
+    cache_iam: bool = True
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
@@ -123,6 +125,11 @@ def _contradictions(stage: Stage) -> list[str]:
         found.append(
             f"cache_tls={stage.cache_tls} and cache_cluster={stage.cache_cluster}: Valkey Serverless speaks TLS and the"
             " cluster protocol and nothing else; leave both out, they are true by default."
+        )
+    if not stage.on_host and not stage.cache_iam:
+        found.append(
+            "cache_iam=False: whoever reaches the cache could read and change what it holds; leave it out, it is true"
+            " by default."
         )
     if stage.nat_gateways > stage.availability_zones:
         found.append(

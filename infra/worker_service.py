@@ -72,6 +72,7 @@ class WorkerService(Construct):
         allow_queue(role, self.queues.dead_letters, SEND)
         allow_table(role, self._foundation.tables.jobs, JOB_RECORDS)
         allow_table(role, self._foundation.tables.outbox, OUTBOX_WRITE)
+        self._foundation.cache.admit(role)
         for access in self.worker.accesses:
             allow_table(role, self._foundation.table(access.table), TABLE[access.right])
 
@@ -90,6 +91,8 @@ class WorkerService(Construct):
             cache_port=foundation.cache.port,
             cache_tls=stage.cache_tls,
             cache_cluster=stage.cache_cluster,
+            cache_user=foundation.cache.user,
+            cache_name=foundation.cache.name if foundation.cache.user else "",
             pace=stage.pace,
         )
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from redis.exceptions import RedisError
-
-from shared.backends.redis import RedisStore, tag_key
+from shared.backends.redis_cache import RedisCache
 from shared.backends.redis_connection import Connection
-from shared.cache import Cache
+from shared.backends.redis_keys import tag_key
+from shared.cache_lives import Lives
+from shared.cache_store import Loaded
 from shared.clock import random_token
+from shared.errors import CacheUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from redis import Redis, RedisCluster
+
 TTL = timedelta(hours=1)  # longer than any run: what is gone was dropped
 ENTRY = "as it was"
+ENTRIES = "mt"  # how fields of entries and of refill tokens begin, see shared/backends/redis_cache.py
 LATE = "of a reader that is still loading"
 
 
@@ -25,7 +29,7 @@ class CachedTags:
 
     def __init__(self, host: str, port: int) -> None:
         self._connection = Connection(host, port, tls=False, cluster=False)
-        self._store = RedisStore(self._connection)
+        self._entries = RedisCache(self._connection)
 
     def fill(self, tag: str, value: str) -> None:
         """Keep a value under the tag, and leave the token of a reader that has not come back yet.
@@ -33,13 +37,19 @@ class CachedTags:
         Raises:
             CacheUnavailable: Redis does not answer.
         """
-        Cache(self._store, random_token, TTL).read(tag, ENTRY, lambda: value)
-        self._store.fetch(tag, LATE, random_token(), TTL)
+        token = random_token()
+        self._entries.fetch(tag, ENTRY, token, TTL, None)
+        self._entries.store(tag, ENTRY, token, Loaded(value), Lives(TTL, TTL))
+        self._entries.fetch(tag, LATE, random_token(), TTL, None)
 
     def present(self, tags: Iterable[str]) -> frozenset[str] | None:
         """The tags under which anything is kept, be it a reader's token; None if Redis does not answer."""
+
+        def holds(client: Redis | RedisCluster, tag: str) -> bool:
+            fields = cast("list[str]", client.hkeys(tag_key(tag)))
+            return any(field[0] in ENTRIES for field in fields)  # a floor may stay, which brings nothing back
+
         try:
-            client = self._connection.client()
-            return frozenset(tag for tag in tags if client.exists(tag_key(tag)))
-        except (RedisError, OSError):
+            return self._connection.run(lambda client: frozenset(tag for tag in tags if holds(client, tag)))
+        except CacheUnavailable:
             return None

@@ -7,9 +7,10 @@ Source: Lambda developer guide, "Handling errors for an SQS event source in Lamb
 
 from __future__ import annotations
 
-import base64
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+
+from shared.backends.sqs_attributes import to_event
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,27 +49,37 @@ class EventSourceMapping:
     errors: list[Exception] = field(default_factory=list)
 
     def poll(self) -> int:
-        """Run one batch; give how many messages it had."""
-        answer = self.sqs.receive_message(
-            QueueUrl=self.url,
-            MaxNumberOfMessages=self.batch_size,
-            MessageAttributeNames=["All"],
-            AttributeNames=["All"],
-            WaitTimeSeconds=0,
-        )
+        """Run one batch; give how many messages it had. A queue that does not answer is asked again by the next poll."""
+        try:
+            answer = self.sqs.receive_message(
+                QueueUrl=self.url,
+                MaxNumberOfMessages=self.batch_size,
+                MessageAttributeNames=["All"],
+                AttributeNames=["All"],
+                WaitTimeSeconds=0,
+            )
+        except Exception as error:  # noqa: BLE001 - whatever it is, pollers go on
+            self.errors.append(error)
+            return 0
         messages = answer.get("Messages", [])
         if not messages:
             return 0
         try:
-            answered = self.handler({"Records": [_record(message, self.url) for message in messages]}, self.context())
+            answered = self.handler({"Records": [record_of(message, self.url) for message in messages]}, self.context())
             coming_back = _coming_back(answered, {message["MessageId"] for message in messages})
         except Exception as error:  # noqa: BLE001 - whatever a function raises, its batch comes back
             self.errors.append(error)
             return len(messages)
         for message in messages:
             if message["MessageId"] not in coming_back:
-                self.sqs.delete_message(QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"])
+                self._delete(message["ReceiptHandle"])
         return len(messages)
+
+    def _delete(self, receipt: str) -> None:
+        try:
+            self.sqs.delete_message(QueueUrl=self.url, ReceiptHandle=receipt)
+        except Exception as error:  # noqa: BLE001 - the message comes back and is found to be done
+            self.errors.append(error)
 
 
 def _coming_back(answer: object, known: set[str]) -> set[str]:
@@ -80,21 +91,14 @@ def _coming_back(answer: object, known: set[str]) -> set[str]:
     return {name for name in named if isinstance(name, str)} if named <= known else known
 
 
-def _record(message: dict[str, Any], url: str) -> dict[str, Any]:
-    attributes = {}
-    for name, value in message.get("MessageAttributes", {}).items():
-        attribute = {"dataType": value["DataType"], "stringListValues": [], "binaryListValues": []}
-        if "BinaryValue" in value:
-            attribute["binaryValue"] = base64.b64encode(value["BinaryValue"]).decode()
-        else:
-            attribute["stringValue"] = value["StringValue"]
-        attributes[name] = attribute
+def record_of(message: dict[str, Any], url: str) -> dict[str, Any]:
+    """A message as Lambda hands it over."""
     return {
         "messageId": message["MessageId"],
         "receiptHandle": message["ReceiptHandle"],
         "body": message["Body"],
         "attributes": message.get("Attributes", {}),
-        "messageAttributes": attributes,
+        "messageAttributes": to_event(message.get("MessageAttributes", {})),
         "md5OfBody": message["MD5OfBody"],
         "eventSource": "aws:sqs",
         "eventSourceARN": f"arn:aws:sqs:eu-central-1:000000000000:{url.rpartition('/')[2]}",

@@ -41,11 +41,17 @@ class Provider(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, port: int, *, may_kill: bool = False) -> None:
-        super().__init__(("127.0.0.1", port), _Handler)
+    def __init__(self, port: int, *, may_kill: bool = False, quiet: bool = False) -> None:
+        super().__init__(("127.0.0.1", port), _QuietHandler if quiet else _Handler)
         self.ledger = Ledger()
         self.may_kill = may_kill
+        self.quiet = quiet
         self.killed: list[int] = []
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Tell of a fault; clients that go away are the daily bread of a quiet one."""
+        if not self.quiet:
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
     def kill_peer(self, address: tuple[str, int]) -> None:
         """Kill the process whose end of a connection has this address."""
@@ -128,6 +134,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(content)
+
+
+class _QuietHandler(_Handler):
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
 
 
 def _read(body: bytes) -> dict[str, str] | None:

@@ -23,7 +23,12 @@ Template = dict[str, Any]
 
 HOST_ATTRIBUTES = ("Endpoint.Address", "PrimaryEndPoint.Address", "ConfigurationEndPoint.Address")
 PORT_ATTRIBUTES = ("Endpoint.Port", "PrimaryEndPoint.Port", "ConfigurationEndPoint.Port")
-CACHE_SETTINGS = {f"{PREFIX}CACHE_TLS": "false", f"{PREFIX}CACHE_CLUSTER": "false"}
+CACHE_SETTINGS = {  # no TLS, no cluster, no users
+    f"{PREFIX}CACHE_TLS": "false",
+    f"{PREFIX}CACHE_CLUSTER": "false",
+    f"{PREFIX}CACHE_USER": "",
+    f"{PREFIX}CACHE_NAME": "",
+}
 
 
 class Unknown(StrEnum):

@@ -14,6 +14,8 @@ from local.environment import child_environment
 from local.ports import free_port, listens
 
 if TYPE_CHECKING:
+    import signal
+    from collections.abc import Mapping
     from pathlib import Path
 
     from local.processes import Children
@@ -26,16 +28,26 @@ class Valkey:
     """The server: started by `start`, gone after `stop`, and back on the same port after another `start`.
 
     With `cluster` it is a cluster of one that owns every slot. With `keeps` it comes back with what it held, else empty.
+    `options` are lines of its configuration besides.
     """
 
     host = "127.0.0.1"
 
-    def __init__(self, children: Children, folder: Path, *, cluster: bool = False, keeps: bool = False) -> None:
+    def __init__(
+        self,
+        children: Children,
+        folder: Path,
+        *,
+        cluster: bool = False,
+        keeps: bool = False,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
         self._children = children
         self._folder = folder
         self._child: Child | None = None
         self._cluster = cluster
         self._keeps = keeps
+        self._options = options or {}
         self.port = free_port()
 
     @property
@@ -60,6 +72,7 @@ class Valkey:
             "daemonize": "no",
             "cluster-enabled": "yes" if self._cluster else "no",
             "cluster-port": str(free_port()),  # by default the port + 10000, which may be none
+            **self._options,
         }
         arguments = [word for option, value in options.items() for word in (f"--{option}", value)]
         self._child = self._children.start(
@@ -75,6 +88,11 @@ class Valkey:
             with Redis(port=self.port, socket_timeout=PATIENCE.total_seconds()) as redis:
                 redis.execute_command("CLUSTER ADDSLOTSRANGE", 0, SLOTS - 1)
                 self._child.wait_until(lambda: "ok" in str(redis.cluster("INFO")["cluster_state"]), PATIENCE)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal: SIGKILL is a crash that saves nothing, SIGSTOP a machine that hangs until SIGCONT."""
+        if self._child is not None:
+            self._child.process.send_signal(number)
 
     def stop(self) -> None:
         """Stop it, as an outage would; connections break."""

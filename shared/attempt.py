@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel
 
 from shared.errors import ClaimLost, LeaseLost, NoAnswer, OutcomeUnknown, Postpone, Refused, Stopping, Unavailable
+from shared.failpoints import Failpoint, failpoint
 from shared.job_record import Commit, Release, Status
 from shared.limits import check_value
 from shared.outbox import posting_of
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from shared.delivery import Delivery
     from shared.job_record import JobRecords
     from shared.run import Run
+    from shared.tag import Tag
     from shared.telemetry import Telemetry
     from shared.unit_of_work import UnitOfWork
 
@@ -37,7 +39,7 @@ SHORTEST_WAIT = timedelta(milliseconds=100)
 class Committed:
     """The transaction is written; these tags are to be invalidated."""
 
-    tags: tuple[str, ...]
+    tags: tuple[Tag, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,13 @@ class Attempts:
         """Run the handler and commit; or tell how it ended otherwise."""
         try:
             commit = commit_of(run.job(run.payload, work), work)
+            failpoint(Failpoint.HANDLED)
             self.records.commit(granted.hold, commit, self.here.clock.now())
         except OutcomeUnknown as error:
             return self._stopped(run, granted, error)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is classified here, once
             return self._failed(run, granted, error)
+        failpoint(Failpoint.COMMITTED)
         return Committed(commit.tags)
 
     def postponed(self, delivery: Delivery, because: Because) -> Postponed:
@@ -112,6 +116,7 @@ class Attempts:
             posting = posting_of(error.reconcile, self.here.tokens(), self.worker, group=run.delivery.group)
             commit = Commit(Status.UNKNOWN, postings=(posting,), failure=failure_of(error, now))
             self.records.commit(granted.hold, commit, now)
+            failpoint(Failpoint.COMMITTED)
         except Exception as failed:  # noqa: BLE001 - as for every attempt
             return self._failed(run, granted, failed)
         return Unknown()
@@ -122,6 +127,7 @@ class Attempts:
         except (ClaimLost, Unavailable) as error:
             # Another holds it, or the claim ends at its deadline: either way the next delivery finds out.
             self.telemetry.warn("claim_not_released", error=type(error).__name__)
+        failpoint(Failpoint.CLAIM_RELEASED)
 
 
 def _within_reason(after: timedelta) -> timedelta:

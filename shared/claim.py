@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from shared.job_record import JobView
     from shared.outcome import Failure
+    from shared.tag import Tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Ended:
     """The job has ended: whatever came is a duplicate."""
 
     status: Status
-    tags: tuple[str, ...] = ()
+    tags: tuple[Tag, ...] = ()
     result: str | None = None
 
 

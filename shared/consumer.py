@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from shared.delivery import Delivery, read_event
 from shared.errors import EventError
+from shared.failpoints import Failpoint, failpoint
 from shared.outcome import Because, Postponed, Retried, signature
 from shared.runtime import Runtime, connect
 from shared.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from datetime import datetime
     from types import FrameType
 
+    from shared.execution import Ahead
     from shared.worker import Worker
 
 GIVE_UP = timedelta(milliseconds=300)  # before the invocation's end: an overrunning handler's process ends here
@@ -62,8 +64,9 @@ class Consumer:
         pool = ThreadPoolExecutor(self.worker.threads, thread_name_prefix="job")
         self.busy.set()
         try:
-            with self.runtime.leases:
-                futures = [pool.submit(self._run_lane, lane, until) for lane in lanes]
+            with self.runtime.keeper:
+                ahead = self._prepare(deliveries, lanes, until)
+                futures = [pool.submit(self._run_lane, lane, until, ahead) for lane in lanes]
                 done, unfinished = wait(futures, (left - GIVE_UP).total_seconds())
                 if unfinished:
                     # Threads cannot be killed, and must not go on in a later invocation: the batch comes back,
@@ -77,6 +80,7 @@ class Consumer:
             self.busy.clear()
             pool.shutdown(wait=False, cancel_futures=True)
         self.runtime.telemetry.flush()
+        failpoint(Failpoint.ANSWERING)
         return partial_response(deliveries, coming_back)
 
     def _lanes(self, deliveries: Sequence[Delivery]) -> list[list[Delivery]]:
@@ -91,10 +95,21 @@ class Consumer:
             groups.setdefault(delivery.group, []).append(delivery)
         return list(groups.values())
 
-    def _run_lane(self, lane: Sequence[Delivery], until: datetime) -> set[str]:
+    def _prepare(
+        self, deliveries: Sequence[Delivery], lanes: Sequence[Sequence[Delivery]], until: datetime
+    ) -> dict[str, Ahead]:
+        """Do what is cheaper for the whole batch; a fault in it costs the others nothing but that."""
+        at_once = {lane[0].message_id for lane in lanes[: self.worker.threads]}
+        try:
+            return self.runtime.execution.prepare(deliveries, at_once, until)
+        except Exception as error:  # noqa: BLE001 - each delivery is then prepared in its own turn
+            self._warn(error, None)
+            return {}
+
+    def _run_lane(self, lane: Sequence[Delivery], until: datetime, ahead: Mapping[str, Ahead]) -> set[str]:
         """Run a lane; give the ids of its messages that must come back: the first not done, and all behind it."""
         for place, delivery in enumerate(lane):
-            acknowledged, after = self._run(delivery, until)
+            acknowledged, after = self._run(delivery, until, ahead.get(delivery.message_id))
             if not acknowledged:
                 behind = lane[place + 1 :]
                 for sibling in behind:
@@ -102,20 +117,23 @@ class Consumer:
                 return {delivery.message_id, *(sibling.message_id for sibling in behind)}
         return set()
 
-    def _run(self, delivery: Delivery, until: datetime) -> tuple[bool, timedelta]:
+    def _run(self, delivery: Delivery, until: datetime, ahead: Ahead | None) -> tuple[bool, timedelta]:
         """Execute and settle one delivery; give whether it is acknowledged, and else the wait."""
         try:
-            outcome = self.runtime.execution.execute(delivery, until)
+            outcome = self.runtime.execution.execute(delivery, until, ahead)
             acknowledged = self.runtime.settlement.settle(delivery, outcome)
         except Exception as error:  # noqa: BLE001 - a fault of the pipeline itself must not take the neighbours along
-            self.runtime.telemetry.warn(
-                "pipeline_failed",
-                message_id=delivery.message_id,
-                error=type(error).__name__,
-                signature=signature(error, "pipeline-failed"),
-            )
+            self._warn(error, delivery.message_id)
             return False, timedelta(0)
         return acknowledged, outcome.after if isinstance(outcome, Retried | Postponed) else timedelta(0)
+
+    def _warn(self, error: Exception, message_id: str | None) -> None:
+        self.runtime.telemetry.warn(
+            "pipeline_failed",
+            message_id=message_id,
+            error=type(error).__name__,
+            signature=signature(error, "pipeline-failed"),
+        )
 
 
 def partial_response(deliveries: Sequence[Delivery], coming_back: AbstractSet[str]) -> dict[str, Any]:

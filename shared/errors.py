@@ -19,7 +19,7 @@ class DeclarationError(TahanError):
 
 
 class SettingsError(TahanError):
-    """The environment lacks a setting, or holds one that cannot be read: set it as the message says."""
+    """The environment lacks a setting, or holds one that is wrong: set it as the message says."""
 
 
 class EventError(TahanError):

@@ -2,13 +2,15 @@
 
 1. parse: a message that can never run is dead-lettered at once; a payload from the future waits.
 2. admit: with too little time left it waits; no attempt exists yet.
-3. lease: one job at a time works on a lock key; contention waits. Redis gone: go on or wait, as declared.
+3. lease: one job at a time works on a lock key; contention waits a moment here, then on the queue. Redis gone: go on or
+   wait, as declared.
 4. claim: the job record grants one more attempt, or says that the job has ended, is held, is too early, or is spent.
 5. attempt: the job's own code reads, calls and stages; one transaction writes what was staged, the end of the job and
    its messages, if all is as it was read.
 6. invalidate and give back the lease: after the commit, never before; if it fails, redelivery repeats only this.
 
-The order is the guarantee. Dying between two steps is always repaired by the next delivery.
+The order is the guarantee. Dying between two steps is always repaired by the next delivery. `prepare` does for a whole batch
+what is cheaper together: parsing, the locks in one exchange, the first heartbeats.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from typing import TYPE_CHECKING, assert_never
 from shared.attempt import Committed
 from shared.claim import Claim, Ended, Granted, HeldByOther, KeyReused, Spent, StaleCopy, TooEarly
 from shared.errors import CacheUnavailable, Malformed, NewerVersion, Refused, Unavailable
+from shared.failpoints import Failpoint, failpoint
+from shared.heartbeat import Heartbeat
 from shared.job import WithoutLease
 from shared.job_record import SYSTEM
 from shared.message import fingerprint
@@ -31,16 +35,21 @@ from shared.unit_of_work import UnitOfWork
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
     from datetime import datetime
 
     from shared.attempt import Attempts
     from shared.clock import Surroundings
     from shared.delivery import Delivery
     from shared.dependency import Transport
+    from shared.heartbeat import Hides
     from shared.item import ItemStore
     from shared.job_record import JobRecords
-    from shared.lease import Lease, LeaseKeeper
+    from shared.keeper import Keeper
+    from shared.lease import Leases
+    from shared.locking import Locking, Locks
     from shared.run import Run
+    from shared.tag import Tag
     from shared.telemetry import Telemetry
     from shared.worker import Worker
 
@@ -54,6 +63,15 @@ class _LeavesEarly(Exception):  # noqa: N818 - how a delivery leaves the pipelin
 
 
 @dataclass(frozen=True, slots=True)
+class Ahead:
+    """A delivery whose turn may not have come yet: what it asks for, the locks it has so far, its heartbeat if it has one."""
+
+    run: Run
+    locks: Locks
+    heartbeat: Heartbeat | None
+
+
+@dataclass(frozen=True, slots=True)
 class Execution:
     """Runs the deliveries of one worker. Holds the stores, no state of its own.
 
@@ -63,41 +81,69 @@ class Execution:
     worker: Worker
     records: JobRecords
     items: ItemStore
-    leases: LeaseKeeper
+    queue: Hides
+    keeper: Keeper
+    leases: Leases
+    locking: Locking
     transport: Transport
     attempts: Attempts
     here: Surroundings
     telemetry: Telemetry
 
-    def execute(self, delivery: Delivery, until: datetime) -> Outcome:
-        """Run one delivery; `until` is when the invocation ends."""
+    def prepare(self, batch: Sequence[Delivery], at_once: AbstractSet[str], until: datetime) -> dict[str, Ahead]:
+        """Parse a batch, start its heartbeats, and take the locks of those that run `at_once`; by message id.
+
+        What cannot be parsed is left out: its own turn tells why.
+        """
+        found: dict[str, Ahead] = {}
+        for delivery in batch:
+            try:
+                run = read_run(delivery, self.worker.job_types, until)
+            except (Malformed, NewerVersion):
+                continue
+            found[delivery.message_id] = self._ahead(run)
+        if not self.here.stopping.is_set():
+            self.locking.take_together([ahead.locks for name, ahead in found.items() if name in at_once])
+        return found
+
+    def execute(self, delivery: Delivery, until: datetime, ahead: Ahead | None = None) -> Outcome:
+        """Run one delivery, prepared or not; `until` is when the invocation ends."""
         begun = self.here.clock.now()
-        run: Run | None = None
-        leases: list[Lease] = []
         outcome: Outcome
         try:
-            run = self._parse(delivery, until)
-            self._admit(run)
-            self._lease(run, leases)
-            granted = self._claim(run, leases)
-            tags = self._attempt(run, granted, leases)
-            self._invalidate(run, tags, leases)
+            failpoint(Failpoint.RECEIVED)
+            ahead = ahead or self._parse(delivery, until)
+            self._admit(ahead.run)
+            self._lease(ahead)
+            granted = self._claim(ahead)
+            tags = self._attempt(ahead, granted)
+            self._invalidate(ahead, tags)
             outcome = Completed(granted.attempt)
         except _LeavesEarly as early:
             outcome = early.outcome
         finally:
-            self.leases.give_back(leases)
-        self._report(delivery, run, outcome, begun)
+            if ahead is not None:
+                self._let_go(ahead)
+        self._report(delivery, None if ahead is None else ahead.run, outcome, begun)
         return outcome
 
-    def _parse(self, delivery: Delivery, until: datetime) -> Run:
+    def _parse(self, delivery: Delivery, until: datetime) -> Ahead:
         try:
-            return read_run(delivery, self.worker.job_types, until)
+            return self._ahead(read_run(delivery, self.worker.job_types, until))
         except Malformed as error:
             failure = failure_of(error, self.here.clock.now())
             raise _LeavesEarly(DeadLettered(failure, _next_death(delivery))) from error
         except NewerVersion as error:
             raise _LeavesEarly(self.attempts.postponed(delivery, Because.NEWER_VERSION)) from error
+
+    def _ahead(self, run: Run) -> Ahead:
+        heartbeat = None
+        if run.job.heartbeat is not None:
+            heartbeat = Heartbeat(
+                run.delivery, run.job.heartbeat, self.records, self.queue, self.here.clock, self.telemetry
+            )
+            self.keeper.keep(heartbeat)
+        return Ahead(run, self.locking.locks_of(run), heartbeat)
 
     def _admit(self, run: Run) -> None:
         if self.here.stopping.is_set():
@@ -105,21 +151,25 @@ class Execution:
         if self.here.clock.now() + run.job.timeout > run.until - self._reserve:
             raise _LeavesEarly(Postponed(timedelta(seconds=1), Because.TOO_LITTLE_TIME))
 
-    def _lease(self, run: Run, leases: list[Lease]) -> None:
-        """Take the locks, in their order, which is the same for everybody; add them to `leases` as they are taken."""
-        for key in run.locks:
-            try:
-                lease = self.leases.take(key, self.here.tokens(), run.job.lease)
-            except CacheUnavailable as error:
-                self.telemetry.count("lease_unavailable", run.job.name)
-                if run.job.without_lease is WithoutLease.POSTPONE:
-                    raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.CACHE_GONE)) from error
-                return  # the conditions of the commit fence it
-            if lease is None:
-                raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.CONTENDED))
-            leases.append(lease)
+    def _lease(self, ahead: Ahead) -> None:
+        """Take the locks that are missing; Redis gone: the conditions of the commit fence the job, or it waits."""
+        run = ahead.run
+        latest = run.until - self._reserve - run.job.timeout - self.here.clock.now()
+        try:
+            has_all = self.locking.take(ahead.locks, min(run.job.lock_wait, latest))
+        except CacheUnavailable as error:
+            self.telemetry.count("lease_unavailable", run.job.name)
+            if run.job.without_lease is WithoutLease.POSTPONE:
+                raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.CACHE_GONE)) from error
+            return
+        if not has_all:
+            raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.CONTENDED))
+        failpoint(Failpoint.LEASED)
 
-    def _claim(self, run: Run, leases: Sequence[Lease]) -> Granted:
+    def _claim(self, ahead: Ahead) -> Granted:
+        run = ahead.run
+        now = self.here.clock.now()
+        until = run.until + CLAIM_MARGIN
         claim = Claim(
             record=run.record,
             owner=SYSTEM,
@@ -129,22 +179,22 @@ class Execution:
             payload=run.message.payload,
             version=run.message.version,
             token=self.here.tokens(),
-            until=run.until + CLAIM_MARGIN,
+            until=until if ahead.heartbeat is None else min(until, now + ahead.heartbeat.ahead),
             max_attempts=run.job.retry.max_attempts,
             death=run.death,
         )
-        now = self.here.clock.now()
         try:
             answer = self.records.claim(claim, now)
         except Unavailable as error:
             raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.STORE_UNAVAILABLE)) from error
         except Refused as error:
             raise _LeavesEarly(DeadLettered(failure_of(error, now), run.death + 1, names=run.names)) from error
+        failpoint(Failpoint.CLAIMED)
         match answer:
             case Granted():
                 return answer
             case Ended(status=status, tags=tags):
-                self._invalidate(run, tags, leases)
+                self._invalidate(ahead, tags)
                 raise _LeavesEarly(Duplicate(status.value))
             case StaleCopy(status=status):
                 raise _LeavesEarly(Duplicate(status.value))
@@ -157,7 +207,12 @@ class Execution:
             case _:
                 assert_never(answer)
 
-    def _attempt(self, run: Run, granted: Granted, leases: Sequence[Lease]) -> tuple[str, ...]:
+    def _attempt(self, ahead: Ahead, granted: Granted) -> tuple[Tag, ...]:
+        run = ahead.run
+        deadline = min(run.until - self._reserve, self.here.clock.now() + run.job.timeout)
+        heartbeats = () if ahead.heartbeat is None else (ahead.heartbeat,)
+        for heartbeat in heartbeats:
+            heartbeat.begin(granted.hold, deadline)
         work = UnitOfWork(
             items=self.items,
             transport=self.transport,
@@ -167,8 +222,8 @@ class Execution:
             idempotency_key=run.message.idempotency_key,
             attempt=granted.attempt,
             token=granted.hold.token,
-            deadline=min(run.until - self._reserve, self.here.clock.now() + run.job.timeout),
-            leases=tuple(leases),
+            deadline=deadline,
+            guards=(*ahead.locks.leases, *heartbeats),
             uses=run.job.uses,
             stopping=self.here.stopping,
             fences=partial(self.records.fence, granted.hold, run.locks[0]) if run.locks else None,
@@ -178,14 +233,22 @@ class Execution:
             return ended.tags
         raise _LeavesEarly(ended)
 
-    def _invalidate(self, run: Run, tags: tuple[str, ...], leases: Sequence[Lease]) -> None:
+    def _invalidate(self, ahead: Ahead, tags: tuple[Tag, ...]) -> None:
         """Drop the tags and give the leases back, in one exchange. The job is done whatever happens here."""
         try:
-            self.leases.finish(tags, leases)
+            self.leases.finish(tags, ahead.locks.leases)
         except CacheUnavailable as error:
             if tags:
-                self.telemetry.count("invalidation_failed", run.job.name)
-                raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.INVALIDATION_FAILED)) from error
+                self.telemetry.count("invalidation_failed", ahead.run.job.name)
+                raise _LeavesEarly(self.attempts.postponed(ahead.run.delivery, Because.INVALIDATION_FAILED)) from error
+        failpoint(Failpoint.INVALIDATED)
+
+    def _let_go(self, ahead: Ahead) -> None:
+        """Stop the heartbeat and give back the leases that are still held, before the outcome is settled."""
+        if ahead.heartbeat is not None:
+            self.keeper.forget(ahead.heartbeat)
+        self.leases.give_back(ahead.locks.leases)
+        failpoint(Failpoint.LEASES_RETURNED)
 
     def _report(self, delivery: Delivery, run: Run | None, outcome: Outcome, begun: datetime) -> None:
         """One log line and the metrics of one delivery."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shared.dependency import Dependency
 from shared.errors import DeclarationError
+from shared.heartbeat import BEATS_AHEAD
 from shared.limits import check_text
 from shared.message import Message, check_key, read_message
 from shared.payload import Payload, check_payload_schema
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from shared.unit_of_work import UnitOfWork
 
 LONGEST_NAME = 60
+DEFAULT_LEASE = timedelta(seconds=30)
+DEFAULT_LOCK_WAIT = timedelta(seconds=1)
 LONGEST_FUNCTION = timedelta(minutes=15)  # Lambda's longest timeout
 
 
@@ -54,6 +57,8 @@ class Job(Generic[P, R]):
     lock: Callable[[P], str | tuple[str, ...]] | None
     without_lease: WithoutLease
     lease: timedelta
+    lock_wait: timedelta
+    heartbeat: timedelta | None
     uses: tuple[Access | Dependency, ...]
 
     def __call__(self, payload: P, work: UnitOfWork) -> R:
@@ -91,6 +96,8 @@ class Job(Generic[P, R]):
             max_latency=self.max_latency * pace,
             retry=self.retry.at_pace(pace),
             lease=self.lease * pace,
+            lock_wait=self.lock_wait * pace,
+            heartbeat=None if self.heartbeat is None else self.heartbeat * pace,
             uses=tuple(use.at_pace(pace) if isinstance(use, Dependency) else use for use in self.uses),
         )
 
@@ -104,7 +111,9 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
     retry: Retry | None = None,
     lock: Callable[[Any], str | tuple[str, ...]] | None = None,
     without_lease: WithoutLease = WithoutLease.GO_ON,
-    lease: timedelta = timedelta(seconds=30),
+    lease: timedelta | None = None,
+    lock_wait: timedelta | None = None,
+    heartbeat: timedelta | None = None,
     uses: tuple[Access | Dependency, ...] = (),
 ) -> Callable[[Callable[[P, UnitOfWork], R]], Job[P, R]]:
     """Declare the function below as the handler of a job type.
@@ -117,7 +126,11 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
         retry: attempts and waits.
         lock: the lock key of a payload (`order/17`), or several; one job at a time holds each.
         without_lease: whether the job goes on, fenced by its commit, or waits while Redis is gone.
-        lease: time-to-live of the lock; it is renewed at a third of it.
+        lease: time-to-live of the lock; it is renewed at a third of it. By default 30 seconds, or three heartbeats.
+        lock_wait: how long an attempt waits for a lock that another has, before its message goes back to the
+            queue. By default a second, or a tenth of the timeout if that is less.
+        heartbeat: for long jobs: the time from one beat to the next. Claim, lock and message are then held three beats
+            ahead, so that the job is back in seconds after a crash and not when the invocation would have ended.
         uses: tables and dependencies; permissions and network follow from them.
 
     Raises:
@@ -135,7 +148,9 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
             retry=retry or Retry(),
             lock=lock,
             without_lease=without_lease,
-            lease=lease,
+            lease=lease or (DEFAULT_LEASE if heartbeat is None else BEATS_AHEAD * heartbeat),
+            lock_wait=min(DEFAULT_LOCK_WAIT, timeout / 10) if lock_wait is None else lock_wait,
+            heartbeat=heartbeat,
             uses=uses,
         )
         _check(declared)
@@ -175,18 +190,7 @@ def _check(declared: Job[Any, Any]) -> None:
     if declared.version < 1:
         message = f"{name}: version={declared.version} must be 1 or more."
         raise DeclarationError(message)
-    if not timedelta(0) < declared.timeout <= LONGEST_FUNCTION:
-        message = (
-            f"{name}: timeout={declared.timeout} must be more than 0 and at most {LONGEST_FUNCTION} (Lambda);"
-            " split longer work."
-        )
-        raise DeclarationError(message)
-    if declared.max_latency < declared.timeout:
-        message = f"{name}: max_latency={declared.max_latency} is below timeout={declared.timeout}: raise it."
-        raise DeclarationError(message)
-    if declared.lease < timedelta(seconds=1):
-        message = f"{name}: lease={declared.lease} leaves no time to renew it: give at least 1 second."
-        raise DeclarationError(message)
+    _check_times(name, declared)
     for dependency in declared.dependencies:
         if dependency.timeout >= declared.timeout:
             message = (
@@ -199,6 +203,30 @@ def _check(declared: Job[Any, Any]) -> None:
         message = f"{name}: uses names a table twice ({tables}): keep the wider right."
         raise DeclarationError(message)
     check_payload_schema(name, declared.payload, seen=set())
+
+
+def _check_times(name: str, declared: Job[Any, Any]) -> None:
+    if not timedelta(0) < declared.timeout <= LONGEST_FUNCTION:
+        message = (
+            f"{name}: timeout={declared.timeout} must be more than 0 and at most {LONGEST_FUNCTION} (Lambda);"
+            " split longer work."
+        )
+        raise DeclarationError(message)
+    if declared.max_latency < declared.timeout:
+        message = f"{name}: max_latency={declared.max_latency} is below timeout={declared.timeout}: raise it."
+        raise DeclarationError(message)
+    if declared.lease < timedelta(seconds=1):
+        message = f"{name}: lease={declared.lease} leaves no time to renew it: give at least 1 second."
+        raise DeclarationError(message)
+    if not timedelta(0) <= declared.lock_wait < declared.timeout:
+        message = f"{name}: lock_wait={declared.lock_wait} must be 0 or more, and below timeout={declared.timeout}."
+        raise DeclarationError(message)
+    if declared.heartbeat is not None and not timedelta(seconds=1) <= declared.heartbeat < declared.timeout:
+        message = (
+            f"{name}: heartbeat={declared.heartbeat} must be 1 second or more, and below timeout={declared.timeout}:"
+            " a job that ends within one beat needs none."
+        )
+        raise DeclarationError(message)
 
 
 @dataclass(frozen=True, slots=True)

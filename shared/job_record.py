@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from shared.item import Write
     from shared.outbox import Posting
     from shared.outcome import Failure
+    from shared.tag import Tag
 
 SYSTEM = "system"  # owner of every job whose message came straight from SQS
 RETENTION = timedelta(
@@ -89,7 +90,7 @@ class Commit:
 
     status: Status
     result: str | None = None
-    tags: tuple[str, ...] = ()
+    tags: tuple[Tag, ...] = ()
     writes: tuple[Write, ...] = ()
     postings: tuple[Posting, ...] = ()
     reconciliations: tuple[Reconciliation, ...] = ()
@@ -121,7 +122,7 @@ class JobView:
     fingerprint: str
     death: int = 0
     result: str | None = None
-    tags: tuple[str, ...] = ()
+    tags: tuple[Tag, ...] = ()
     token: str | None = None
     claim_until: datetime | None = None
     not_before: datetime | None = None
@@ -173,6 +174,15 @@ class JobRecords(Protocol):
 
         Raises:
             ClaimLost: it is no longer held.
+            Unavailable: the store did not answer.
+        """
+        ...
+
+    def prolong(self, hold: Hold, until: datetime, now: datetime) -> None:
+        """Move the claim's deadline; repeating it is harmless.
+
+        Raises:
+            ClaimLost: the job is no longer held by this attempt.
             Unavailable: the store did not answer.
         """
         ...

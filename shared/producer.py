@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from shared.errors import NotSent, Refused, Unavailable
+from shared.failpoints import Failpoint, failpoint
 from shared.job_record import SYSTEM, record_id
 from shared.limits import BATCH_ENTRIES, LONGEST_DELAY_SECONDS, MESSAGE_BYTES, check_group, check_message, message_size
 
@@ -110,9 +111,11 @@ class Producer:
         Raises:
             Refused: a message can never be sent as it is; none was sent.
         """
-        return send_all(
-            self.queue, [self._outgoing(message, delay, group) for message in messages], self.clock, self.random
-        )
+        outgoing = [self._outgoing(message, delay, group) for message in messages]
+        failpoint(Failpoint.PRODUCING)
+        report = send_all(self.queue, outgoing, self.clock, self.random)
+        failpoint(Failpoint.PRODUCED)
+        return report
 
     def _outgoing(self, message: Message, delay: timedelta, group: str | None) -> Outgoing:
         if not 0 <= delay.total_seconds() <= LONGEST_DELAY_SECONDS:

@@ -10,17 +10,19 @@ from shared.attempt import Attempts
 from shared.backends.aws import client
 from shared.backends.dynamodb import DynamoDBItems
 from shared.backends.dynamodb_records import DynamoDBJobRecords
+from shared.backends.elasticache import connection
 from shared.backends.fences import DynamoDBFences
 from shared.backends.http import HttpTransport
 from shared.backends.job_record_layer import JobRecordLayer
 from shared.backends.outbox import DynamoDBOutbox
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.backends.redis import RedisStore
-from shared.backends.redis_connection import Connection
 from shared.backends.sqs import SqsQueue
 from shared.clock import Surroundings, SystemClock, random_token
 from shared.execution import Execution
-from shared.lease import LeaseKeeper
+from shared.keeper import Keeper
+from shared.lease import Leases
+from shared.locking import Locking
 from shared.producer import Producer
 from shared.settlement import Settlement
 
@@ -46,7 +48,7 @@ class Runtime:
 
     worker: Worker
     clock: Clock
-    leases: LeaseKeeper
+    keeper: Keeper
     execution: Execution
     settlement: Settlement
     telemetry: Telemetry
@@ -72,13 +74,24 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
     tokens: Tokens,
 ) -> Runtime:
     """Put a worker together from given parts."""
-    keeper = LeaseKeeper(leases, clock)
+    keeper = Keeper()
     here = Surroundings(clock, random, tokens)
-    attempts = Attempts(worker.name, worker.pace, records, here, telemetry)
-    execution = Execution(worker, records, items, keeper, transport, attempts, here, telemetry)
-    return Runtime(
-        worker, clock, keeper, execution, Settlement(worker, queue, records, outbox, clock, telemetry), telemetry
+    held = Leases(leases, keeper, clock)
+    execution = Execution(
+        worker=worker,
+        records=records,
+        items=items,
+        queue=queue,
+        keeper=keeper,
+        leases=held,
+        locking=Locking(held, here),
+        transport=transport,
+        attempts=Attempts(worker.name, worker.pace, records, here, telemetry),
+        here=here,
+        telemetry=telemetry,
     )
+    settlement = Settlement(worker, queue, records, outbox, clock, telemetry)
+    return Runtime(worker, clock, keeper, execution, settlement, telemetry)
 
 
 def producer(queue_url: str) -> Producer:
@@ -95,13 +108,7 @@ def connect(worker: Worker, settings: Settings) -> Runtime:
     items = DynamoDBItems(dynamodb, settings.tables)
     layer = JobRecordLayer(dynamodb, settings.jobs_table, items, settings.outbox_table)
     fences = DynamoDBFences(dynamodb, settings.jobs_table, clock, random)
-    redis = Connection(
-        settings.cache_host,
-        int(settings.cache_port),
-        tls=settings.cache_tls,
-        cluster=settings.cache_cluster,
-        most=paced.threads + 2,
-    )
+    redis = connection(settings, clock, most=paced.threads + 2)
     queue = SqsQueue(
         client("sqs", pool=paced.threads), settings.queues[paced.name], settings.dead_letter_queues[paced.name]
     )

@@ -33,6 +33,8 @@ class Settings:
         cache_port: its port.
         cache_tls: whether to speak TLS.
         cache_cluster: whether it speaks the cluster protocol (Valkey Serverless does).
+        cache_user: user of ElastiCache that the function is, by IAM; empty where the cache asks nobody who it is.
+        cache_name: name of the cache, which that user's token is signed for.
         pace: factor on every declared duration; 1 but for the local stage.
     """
 
@@ -47,6 +49,8 @@ class Settings:
     cache_port: str = "6379"
     cache_tls: bool = True
     cache_cluster: bool = True
+    cache_user: str = ""
+    cache_name: str = ""
     pace: float = 1.0
 
     def to_environ(self) -> dict[str, str]:
@@ -59,6 +63,8 @@ class Settings:
             f"{PREFIX}CACHE_PORT": self.cache_port,
             f"{PREFIX}CACHE_TLS": str(self.cache_tls).lower(),
             f"{PREFIX}CACHE_CLUSTER": str(self.cache_cluster).lower(),
+            f"{PREFIX}CACHE_USER": self.cache_user,
+            f"{PREFIX}CACHE_NAME": self.cache_name,
             f"{PREFIX}PACE": str(self.pace),
         }
         for attribute, infix in _MAPS.items():
@@ -95,6 +101,8 @@ class Settings:
             cache_port=_read(environ, "CACHE_PORT", default="6379"),
             cache_tls=_flag(environ, "CACHE_TLS"),
             cache_cluster=_flag(environ, "CACHE_CLUSTER"),
+            cache_user=_read(environ, "CACHE_USER", default=""),
+            cache_name=_read(environ, "CACHE_NAME", default=""),
             pace=pace_number,
             **maps,
         )

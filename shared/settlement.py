@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 
 from shared.dead_letter import dossier
 from shared.errors import ClaimLost, Refused, Unavailable
+from shared.failpoints import Failpoint, failpoint
 from shared.limits import LONGEST_DELAY_SECONDS
 from shared.outbox import Posting
 from shared.outcome import Completed, DeadLettered, Duplicate, Outcome, Postponed, Retried, Unknown
@@ -83,6 +84,7 @@ class Settlement:
     def _hide(self, delivery: Delivery, after: timedelta) -> None:
         try:
             self.queue.hide(delivery, min(max(after, timedelta(0)), LONGEST_WAIT - RESERVE))
+            failpoint(Failpoint.HIDDEN)
         except (Unavailable, Refused) as error:
             # It comes back at the queue's own visibility timeout, later than asked, and nothing is lost.
             self.telemetry.warn("visibility_not_changed", message_id=delivery.message_id, error=str(error))
@@ -105,6 +107,7 @@ class Settlement:
         posting = Posting(name, self.worker.name, delivery.body, delay, delivery.group, attributes)
         try:
             self.outbox.post(posting, self.clock.now())
+            failpoint(Failpoint.SENT_ANEW)
         except (Unavailable, Refused):
             return False  # it may be sent all the same: two copies are one job
         self.telemetry.count("sent_anew", NO_JOB_TYPE)
@@ -114,8 +117,10 @@ class Settlement:
         try:
             self._demand_still_held(outcome.hold)
             self.queue.dead_letter(delivery, dossier(delivery, outcome))
+            failpoint(Failpoint.DEAD_LETTER_SENT)
             if outcome.hold is not None:
                 self.records.bury(outcome.hold, outcome.death, outcome.failure, self.clock.now())
+                failpoint(Failpoint.BURIED)
         except ClaimLost:
             # The job has ended or was taken over. This message comes back and is told so; it may have to invalidate.
             self._hide(delivery, SOON)

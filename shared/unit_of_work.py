@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from shared.errors import DeclarationError, Refused, Stopping
+from shared.failpoints import Failpoint, failpoint
 from shared.item import Create, Item, Replace, Write
 from shared.limits import (
     TRANSACTION_BYTES,
@@ -21,6 +22,7 @@ from shared.limits import (
 from shared.outbox import Posting, posting_of
 from shared.staging import Staging
 from shared.table import Access, Right, Table
+from shared.tag import Tag, Version
 
 if TYPE_CHECKING:
     import threading
@@ -30,11 +32,18 @@ if TYPE_CHECKING:
     from shared.dependency import Dependency, Reply, Transport
     from shared.item import ItemStore
     from shared.job_record import Reconciliation
-    from shared.lease import Lease
     from shared.message import Message
 
 TOMBSTONE_KEPT = timedelta(days=30)
 _RECORD_ITEMS = 1  # the job record's own place in the transaction
+
+
+class Guard(Protocol):
+    """What must hold while the handler works: a lease, or its heartbeat."""
+
+    def check(self) -> None:
+        """Return if it still does; raise LeaseLost or ClaimLost otherwise."""
+        ...
 
 
 @dataclass(slots=True)
@@ -57,13 +66,13 @@ class UnitOfWork:
     attempt: int
     token: str
     deadline: datetime
-    leases: tuple[Lease, ...] = ()
+    guards: tuple[Guard, ...] = ()
     uses: tuple[Access | Dependency, ...] = ()
     stopping: threading.Event | None = None
     fences: Callable[[], int] | None = None
     _number: int | None = None
     _staging: Staging = field(init=False)
-    _tags: list[str] = field(default_factory=list)
+    _tags: dict[str, Tag] = field(default_factory=dict)
     _postings: list[Posting] = field(default_factory=list)
     _reconciliations: list[Reconciliation] = field(default_factory=list)
 
@@ -79,12 +88,13 @@ class UnitOfWork:
         """Return if the handler may take its next step.
 
         Raises:
-            LeaseLost: a lease is lost; the job is postponed.
+            LeaseLost: a lease or the heartbeat is lost; the job is postponed.
+            ClaimLost: another attempt took the job over.
             Stopping: the process is to end; the job goes back with its attempt.
             TimeoutError: the deadline has passed; the attempt is spent.
         """
-        for lease in self.leases:
-            lease.check()
+        for guard in self.guards:
+            guard.check()
         if self.stopping is not None and self.stopping.is_set():
             message = "The process is to end."
             raise Stopping(message)
@@ -101,7 +111,9 @@ class UnitOfWork:
         """
         self.check()
         self._demand(table, Right.READ)
-        return self._staging.read(table, key)
+        found = self._staging.read(table, key)
+        failpoint(Failpoint.ITEM_READ)
+        return found
 
     def create(self, table: Table, **attributes: Value) -> Item:
         """Stage a new item, with its key among the attributes; the commit fails if it exists by then.
@@ -130,16 +142,15 @@ class UnitOfWork:
         self._demand(item.table, Right.READ_WRITE)
         self._staging.delete(item, self.clock.now() + TOMBSTONE_KEPT)
 
-    def invalidate(self, *tags: str) -> None:
-        """Have cache tags dropped after the commit.
+    def invalidate(self, *tags: str, version: int | Version | None = None) -> None:
+        """Have cache tags dropped after the commit; with a version, older values stay out of the cache for a while.
 
         Raises:
-            Refused: a tag is empty.
+            Refused: a tag is empty, or the version is none.
         """
-        if not all(isinstance(tag, str) and tag for tag in tags):
-            message = f"A cache tag is a string that is not empty, not {tags!r}."
-            raise Refused(message)
-        self._tags.extend(tag for tag in tags if tag not in self._tags)
+        floor = version if version is None or isinstance(version, Version) else Version(version)
+        for tag in [Tag(name, floor) for name in tags]:  # all are looked at before one is kept
+            self._tags[tag.name] = tag.joined(self._tags.get(tag.name, tag))
 
     def enqueue(
         self, message: Message, *, worker: str | None = None, delay: timedelta = timedelta(0), group: str | None = None
@@ -176,6 +187,7 @@ class UnitOfWork:
             raise DeclarationError(message)
         if self._number is None:
             self._number = self.fences()
+            failpoint(Failpoint.FENCED)
         return self._number
 
     def call(
@@ -199,14 +211,17 @@ class UnitOfWork:
         for use in self.uses:
             if not isinstance(use, Access) and use.name == dependency.name:
                 within = min(use.timeout, self.time_left())
-                return self.transport.send(use, method, path, body=body, headers=headers or {}, within=within)
+                failpoint(Failpoint.CALLING)
+                reply = self.transport.send(use, method, path, body=body, headers=headers or {}, within=within)
+                failpoint(Failpoint.CALLED)
+                return reply
         text = f"The job calls {dependency.name!r} without declaring it: add it to `uses`."
         raise DeclarationError(text)
 
     @property
-    def tags(self) -> tuple[str, ...]:
+    def tags(self) -> tuple[Tag, ...]:
         """Tags to invalidate after the commit."""
-        return tuple(self._tags)
+        return tuple(self._tags.values())
 
     @property
     def postings(self) -> tuple[Posting, ...]:

@@ -6,11 +6,11 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from moto.server import ThreadedMotoServer
 
 from local.processes import Children
 from local.valkey import Valkey
 from tests.aws import CREDENTIALS
+from tests.moto_server import MotoServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,11 +32,10 @@ def no_way_to_aws() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def aws_endpoint(no_way_to_aws: None) -> Iterator[str]:
     """The address of moto's server."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server = MotoServer()
     server.start()
-    host, port = server.get_host_and_port()
-    os.environ["AWS_ENDPOINT_URL"] = f"http://{host}:{port}"
-    yield os.environ["AWS_ENDPOINT_URL"]
+    os.environ["AWS_ENDPOINT_URL"] = server.endpoint
+    yield server.endpoint
     server.stop()
 
 

@@ -15,6 +15,7 @@ import pytest
 from functions import outbox_relay, payments
 from local.event_source_mapping import EventSourceMapping
 from shared.backends.aws import client
+from shared.backends.sqs_attributes import of_strings
 from shared.consumer import Consumer
 from shared.runtime import connect
 from shared.settings import Settings
@@ -22,10 +23,11 @@ from tests.aws import Database, create_queue
 from tests.world import Context
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from local.provider import Provider
     from local.valkey import Valkey
+    from shared.worker import Worker
 
 PACE = 0.1
 
@@ -38,14 +40,19 @@ class Stack:
     database: Database
     sqs: Any
     provider: Provider
+    worker: Worker = payments.WORKER
     relayed: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        runtime = connect(payments.WORKER, self.settings)
+        self.runtime = runtime = connect(self.worker, self.settings)
         consumer = Consumer(runtime.worker, runtime)
         timeout = runtime.worker.function_timeout
         self.mapping = EventSourceMapping(
-            self.sqs, self.settings.queues["payments"], consumer.handle, lambda: Context(timeout)
+            self.sqs,
+            self.settings.queues["payments"],
+            consumer.handle,
+            lambda: Context(timeout),
+            self.worker.batch_size,
         )
         self.relay = outbox_relay.connect(self.settings)
 
@@ -54,8 +61,12 @@ class Stack:
         wire: dict[str, Any] = {name: {"S": value} for name, value in item.items()}
         self.database.client.put_item(TableName=self.settings.tables["orders"], Item={**wire, "version": {"N": "1"}})
 
-    def send(self, body: str) -> None:
-        self.sqs.send_message(QueueUrl=self.settings.queues["payments"], MessageBody=body)
+    def send(self, body: str, attributes: Mapping[str, str] | None = None) -> None:
+        self.sqs.send_message(
+            QueueUrl=self.settings.queues["payments"],
+            MessageBody=body,
+            MessageAttributes=of_strings(attributes or {}),
+        )
 
     def run(self, *, patience: timedelta = timedelta(seconds=60)) -> None:
         """Poll and relay until nothing is left on the queue."""
@@ -81,6 +92,11 @@ class Stack:
             self.relayed |= {item["id"]["S"] for item in fresh}
         return len(fresh)
 
+    def is_at_rest(self) -> bool:
+        """Whether nothing is on the queue, nor on its way there."""
+        items = self.database.client.scan(TableName=self.settings.outbox_table, ConsistentRead=True)["Items"]
+        return self._is_empty() and all({"sent_at", "parked"} & item.keys() for item in items)
+
     def _is_empty(self) -> bool:
         names = [
             "ApproximateNumberOfMessages",
@@ -97,24 +113,28 @@ class Stack:
         )
         return {name: next(iter(value.values())) for name, value in answer["Item"].items()}
 
-    def dead_letters(self) -> list[tuple[str, dict[str, Any]]]:
-        """Bodies and reasons."""
+    def dead_letters(
+        self, *, delete: Callable[[dict[str, Any]], bool] = lambda _: False
+    ) -> list[tuple[str, dict[str, Any]]]:
+        """Bodies and reasons; those are deleted whose reason `delete` chooses."""
         found = []
         url = self.settings.dead_letter_queues["payments"]
         while messages := self.sqs.receive_message(
             QueueUrl=url, MessageAttributeNames=["All"], MaxNumberOfMessages=10, VisibilityTimeout=600
         ).get("Messages"):
             for message in messages:
-                reason = message["MessageAttributes"]["tahan.dead-letter"]["StringValue"]
-                found.append((message["Body"], json.loads(reason)))
+                reason = json.loads(message["MessageAttributes"]["tahan.dead-letter"]["StringValue"])
+                found.append((message["Body"], reason))
+                if delete(reason):
+                    self.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
         return found
 
 
-def new_stack(valkey: Valkey, provider: Provider, *, visibility: int = 24) -> Stack:
+def new_stack(valkey: Valkey, provider: Provider, *, visibility: int = 24, worker: Worker = payments.WORKER) -> Stack:
     """Tables and queues on moto, this Valkey, this provider."""
     sqs = client("sqs")
     queue, dead = create_queue(sqs, visibility=visibility, receives=125)
-    database = Database.create(payments.ORDERS)
+    database = Database.create(*(access.table for access in worker.accesses))
     settings = Settings(
         stage="test",
         jobs_table=database.jobs_table,
@@ -129,7 +149,7 @@ def new_stack(valkey: Valkey, provider: Provider, *, visibility: int = 24) -> St
         cache_cluster=False,
         pace=PACE,
     )
-    return Stack(settings, database, sqs, provider)
+    return Stack(settings, database, sqs, provider, worker)
 
 
 @contextlib.contextmanager

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import deque
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from shared.backends.memory import MemoryCache, MemoryQueue, MemoryTransport
+from shared.backends.memory_cache import MemoryCache
 from shared.backends.memory_database import MemoryDatabase
+from shared.backends.memory_transport import MemoryTransport
 from shared.consumer import Consumer
 from shared.delivery import DEAD_LETTER_ATTRIBUTE, Delivery, read_event
 from shared.job import job
@@ -22,9 +24,10 @@ from shared.telemetry import Silent
 from shared.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from shared.outcome import Outcome
+    from shared.producer import Outgoing
     from shared.unit_of_work import UnitOfWork
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -110,6 +113,25 @@ def note_job(handler: Callable[[Note, UnitOfWork], object] | None = None, **opti
 
 
 @dataclass
+class NotingQueue:
+    """A queue that has no messages and notes what is done with them."""
+
+    sent: list[Outgoing] = field(default_factory=list)
+    hidden: dict[str, timedelta] = field(default_factory=dict)
+    dead: deque[tuple[Delivery, str]] = field(default_factory=deque)
+
+    def send(self, batch: Sequence[Outgoing]) -> list[str]:
+        self.sent.extend(batch)
+        return [f"sent-{len(self.sent) - len(batch) + place}" for place in range(len(batch))]
+
+    def hide(self, delivery: Delivery, after: timedelta) -> None:
+        self.hidden[delivery.message_id] = after
+
+    def dead_letter(self, delivery: Delivery, reason: str) -> None:
+        self.dead.append((delivery, reason))
+
+
+@dataclass
 class World:
     """A worker with its stores; `deliver` is one receipt of a message."""
 
@@ -121,7 +143,7 @@ class World:
         self.tokens = Counter()
         self.database: Any = MemoryDatabase(self.clock)
         self.cache: Any = MemoryCache(self.clock)
-        self.queue: Any = MemoryQueue()
+        self.queue: Any = NotingQueue()
         self.telemetry = Silent()
         self.receipts = 0
 
@@ -148,14 +170,14 @@ class World:
     def execute(self, body: str, *, left: timedelta = timedelta(seconds=60), **record: Any) -> Outcome:
         """Run one delivery through the pipeline, without settling."""
         runtime = self.runtime
-        with runtime.leases:
+        with runtime.keeper:
             return runtime.execution.execute(self.delivery(body, **record), self.clock.now() + left)
 
     def run(self, body: str, **record: Any) -> tuple[Outcome, bool]:
         """Execute and settle one delivery; give the outcome and whether it was acknowledged."""
         runtime = self.runtime
         delivery = self.delivery(body, **record)
-        with runtime.leases:
+        with runtime.keeper:
             outcome = runtime.execution.execute(delivery, self.clock.now() + timedelta(seconds=60))
             return outcome, runtime.settlement.settle(delivery, outcome)
 

@@ -37,7 +37,7 @@ class Foundation(Construct):
         self.topic = alarm_topic(self, key=self.key, stage=stage)
         self.tables = Tables(self, "Tables", stage=stage, key=self.key)
         self.network = Network(self, "Network", stage=stage, egress=bool(plan.outgoing))
-        self.cache = Cache(self, "Cache", network=self.network, key=self.key)
+        self.cache = Cache(self, "Cache", network=self.network, key=self.key, stage=stage)
         self._named: set[str] = set()
         self._relayed_by: str | None = None
         stack = Stack.of(self)

@@ -109,6 +109,12 @@ class DynamoDBJobRecords:
         with translated("dynamodb"), _held(hold, Status.DEAD_LETTERED):
             layer.bury(death, failure)
 
+    def prolong(self, hold: Hold, until: datetime, now: datetime) -> None:
+        """Move the claim's deadline."""
+        layer = self.layer.for_attempt(hold, now)
+        with translated("dynamodb"), _held(hold, None):
+            layer.prolong(until)
+
     def fence(self, hold: Hold, key: str) -> int:
         """Give the next number of a key."""
         return self.fences.next(hold, key)
@@ -171,9 +177,9 @@ class DynamoDBJobRecords:
 
 
 class _held:  # noqa: N801 - reads as `with _held(...)`
-    """Turns a failed condition into ClaimLost, unless it was our own earlier try that changed the record."""
+    """Turns a failed condition into ClaimLost, unless it was our own earlier try that changed the record to `done`."""
 
-    def __init__(self, hold: Hold, done: Status) -> None:
+    def __init__(self, hold: Hold, done: Status | None) -> None:
         self._hold = hold
         self._done = done
 
@@ -186,7 +192,8 @@ class _held:  # noqa: N801 - reads as `with _held(...)`
         if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
             return False
         item: dict[str, Any] = error.response.get("Item", {})  # type: ignore[assignment]
-        if item.get("attempt_token", {}).get("S") == self._hold.token and item["status"]["S"] == self._done.value:
+        is_ours = item.get("attempt_token", {}).get("S") == self._hold.token
+        if is_ours and self._done is not None and item["status"]["S"] == self._done.value:
             return True
         message = "Another attempt holds the job, or it has ended."
         raise ClaimLost(message) from error

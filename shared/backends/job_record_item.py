@@ -8,6 +8,7 @@ from typing import Any
 from shared.clock import from_millis
 from shared.job_record import JobView, Status
 from shared.outcome import Failure
+from shared.tag import Tag, Version
 
 
 def read_view(record: str, item: dict[str, Any]) -> JobView:
@@ -27,7 +28,7 @@ def read_view(record: str, item: dict[str, Any]) -> JobView:
         fingerprint=text("fingerprint") or "",
         death=number("death") or 0,
         result=text("data"),
-        tags=tuple(tag["S"] for tag in item.get("tags", {}).get("L", [])),
+        tags=tuple(read_tag(tag) for tag in item.get("tags", {}).get("L", [])),
         token=text("attempt_token"),
         claim_until=None if until is None else from_millis(until),
         not_before=None if before is None else from_millis(before),
@@ -39,6 +40,20 @@ def read_view(record: str, item: dict[str, Any]) -> JobView:
             name: item[name]["S"] for name in ("owner", "job_type", "idempotency_key", "operation_id") if name in item
         },
     )
+
+
+def write_tag(tag: Tag) -> dict[str, Any]:
+    """A tag as a DynamoDB string, or with its floor as a map."""
+    if tag.floor is None:
+        return {"S": tag.name}
+    return {"M": {"tag": {"S": tag.name}, "floor": {"S": tag.floor.text}}}
+
+
+def read_tag(value: dict[str, Any]) -> Tag:
+    """A tag from its string or map."""
+    if "S" in value:
+        return Tag(value["S"])
+    return Tag(value["M"]["tag"]["S"], Version.read(value["M"]["floor"]["S"]))
 
 
 def write_failure(failure: Failure) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from aws_lambda_powertools.utilities.idempotency.persistence.datarecord import S
 from aws_lambda_powertools.utilities.idempotency.persistence.dynamodb import DynamoDBPersistenceLayer
 from botocore.exceptions import ClientError
 
-from shared.backends.job_record_item import read_view, write_failure
+from shared.backends.job_record_item import read_view, write_failure, write_tag
 from shared.backends.outbox import write_posting
 from shared.claim import Granted
 from shared.clock import to_millis
@@ -208,7 +208,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         values: dict[str, Any] = {
             ":token": {"S": self.hold.token},
             ":running": {"S": Status.RUNNING.value},
-            ":tags": {"L": [{"S": tag} for tag in commit.tags]},
+            ":tags": {"L": [write_tag(tag) for tag in commit.tags]},
         }
         if commit.failure is not None:
             sets += ["last_failure = :failure", "first_failure = if_not_exists(first_failure, :failure)"]
@@ -222,7 +222,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         sets = ["#status = :status", "updated_at = :now", "ended_at = :now", "tags = :tags"]
         values: dict[str, Any] = {
             ":unknown": {"S": Status.UNKNOWN.value},
-            ":tags": {"L": [{"S": tag} for tag in self.commit.tags]},
+            ":tags": {"L": [write_tag(tag) for tag in self.commit.tags]},
         }
         removes = self._finish(reconciliation.status, reconciliation.result, sets, values)
         if reconciliation.status is Status.RETRYING:  # it runs again: the message sent anew is a first copy
@@ -278,6 +278,18 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             values[":failure"] = write_failure(release.failure)
         condition = "#token = :token AND #status = :running"
         update = self._conditional(self.hold.record, f"SET {sets} REMOVE #until", condition, values)
+        self.client.update_item(**update["Update"])
+
+    def prolong(self, until: datetime) -> None:
+        """Move the claim's deadline, if the attempt still holds it."""
+        values = {
+            ":token": {"S": self.hold.token},
+            ":running": {"S": Status.RUNNING.value},
+            ":now": {"S": self.now.isoformat()},
+            ":until": {"N": str(to_millis(until))},
+        }
+        held = "#token = :token AND #status = :running"
+        update = self._conditional(self.hold.record, "SET #until = :until, updated_at = :now", held, values)
         self.client.update_item(**update["Update"])
 
     def bury(self, death: int, failure: Failure) -> None:

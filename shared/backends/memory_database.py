@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from shared.outbox import Posting
     from shared.outcome import Failure
     from shared.table import Table
+    from shared.tag import Tag
 
 
 @dataclass(slots=True)
@@ -136,6 +137,12 @@ class MemoryDatabase:
                 last_failure=failure,
             )
 
+    def prolong(self, hold: Hold, until: datetime, now: datetime) -> None:
+        """Move the claim's deadline."""
+        del now
+        with self._lock:
+            self.records[hold.record] = replace(self._held(hold), claim_until=until)
+
     def fence(self, hold: Hold, key: str) -> int:
         """Give the next number of a key."""
         with self._lock:
@@ -221,7 +228,7 @@ class MemoryDatabase:
             case _:
                 assert_never(write)
 
-    def _settle(self, reconciliation: Reconciliation, tags: tuple[str, ...], now: datetime) -> None:
+    def _settle(self, reconciliation: Reconciliation, tags: tuple[Tag, ...], now: datetime) -> None:
         view = self.records[reconciliation.record]
         final = reconciliation.status in ENDED
         self.records[reconciliation.record] = replace(

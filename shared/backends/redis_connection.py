@@ -1,42 +1,74 @@
-"""One client of Valkey or Redis for a process: how it connects, how long it waits, and what its failures mean."""
+"""One client of Valkey or Redis for a process: how it connects, how long it waits, what it tries again, when it gives up.
+
+Every command and every exchange goes through `Connection.run`. It knows nothing of leases, entries or tokens of IAM.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import threading
-import time
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from redis import Redis, RedisCluster
 from redis.backoff import NoBackoff
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import RedisClusterException, RedisError
+from redis.cluster import PipelineCommand
+from redis.exceptions import AskError, TryAgainError
 from redis.retry import Retry
 
-from shared.errors import CacheUnavailable
+from shared.backends.breaker import Breaker
+from shared.backends.redis_errors import ERRORS, Meaning, meaning, name
+from shared.errors import CacheUnavailable, SettingsError
+from shared.settings import PREFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Sequence
+
+    Client = Redis | RedisCluster
 
 CONNECT = timedelta(milliseconds=500)
 SOCKET = timedelta(milliseconds=500)
-IDLE_CHECK = timedelta(seconds=15)  # a connection idle for longer is tried before it is used: it may have been cut
-TRIES = 1  # more after the first, on a new connection
-PAUSE = timedelta(seconds=2)  # after a cluster could not be reached; its threads would wait for each other to find out
+Result = TypeVar("Result")
+
+
+class Credentials(Protocol):
+    """What a new connection says who it is: a `redis.CredentialProvider` that can be told when it is not believed."""
+
+    def get_credentials(self) -> tuple[str, str]:
+        """User and password, without a wait."""
+        ...
+
+    def forget(self) -> None:
+        """The server refused what was given last: give something else next time."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command on one key; it may be repeated without harm, since the reply to it may be lost."""
+
+    key: str
+    words: tuple[str, ...]
+
+    @classmethod
+    def script(cls, text: str, key: str, *arguments: str) -> Command:
+        """A Lua script. It is sent as text, so that no server can lack it."""
+        return cls(key, ("EVAL", text, "1", key, *arguments))
 
 
 @dataclass(slots=True)
 class Connection:
-    """A client that is made when it is first used: a cluster client asks the server at once, which may be gone.
+    """A client that is made when it is first used, and made anew when its server is not the one to ask any more.
 
     Attributes:
-        host: name or address.
+        host: name or address; looked up anew with every new connection.
         port: its port.
         tls: whether to speak TLS.
         cluster: whether it speaks the cluster protocol.
         most: connections kept, as many as threads use it.
+        credentials: asked by every new connection; none where the server asks for none.
+        breaker: spares callers the wait for a server that is gone.
     """
 
     host: str
@@ -44,52 +76,166 @@ class Connection:
     tls: bool
     cluster: bool
     most: int = 10
-    _client: Redis | RedisCluster | None = None
+    credentials: Credentials | None = None
+    breaker: Breaker = field(default_factory=Breaker)
+    _client: Client | None = None
+    _making: Future[Client] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _closed_until: float = 0.0
 
-    def client(self) -> Redis | RedisCluster:
-        """The client, safe to share between threads.
+    def run(self, operation: Callable[[Client], Result]) -> Result:
+        """Do something with the client; once more on a new one, if a new connection may help.
+
+        Args:
+            operation: may be done twice, and may have been done although this raises.
 
         Raises:
-            RedisError: it cannot be made; for a moment nobody else waits to find out the same.
+            CacheUnavailable: not done, or nobody knows; named by class and code word.
+            SettingsError: client and server speak different protocols; which setting to change.
         """
-        with self._lock:
-            if self._client is None:
-                if time.monotonic() < self._closed_until:
-                    message = "Redis did not answer a moment ago."
-                    raise RedisConnectionError(message)
-                try:
-                    self._client = self._connect()
-                except (RedisError, RedisClusterException, OSError):
-                    self._closed_until = time.monotonic() + PAUSE.total_seconds()
-                    raise
-            return self._client
+        permit = self.breaker.enter()
+        if permit is None:
+            message = "Redis failed again and again a moment ago; it is not asked for a while."
+            raise CacheUnavailable(message)
+        try:
+            result = self._once_or_twice(operation)
+        except ERRORS as error:
+            means = meaning(error, cluster=self.cluster)
+            if means in {Meaning.GONE, Meaning.DENIED}:
+                self.breaker.failed(permit)
+            else:  # the server is well: releases and invalidations may succeed where a write does not
+                self.breaker.answered(permit)
+            if means is Meaning.MISCONFIGURED:
+                raise SettingsError(self._advice()) from error
+            message = f"Redis did not do it ({name(error)})."
+            raise CacheUnavailable(message) from error
+        except BaseException:
+            self.breaker.withdrew(permit)
+            raise
+        self.breaker.answered(permit)
+        return result
 
-    def _connect(self) -> Redis | RedisCluster:
+    def send(self, command: Command) -> object:
+        """Send one command and give its reply; errors as of `run`."""
+        return self.run(lambda client: _executed(client, command))
+
+    def exchange(self, commands: Sequence[Command]) -> list[object]:
+        """Send commands in one pipelined exchange and give their replies, of which none is an error; errors as of `run`.
+
+        It is no transaction: when it raises, any of them may have been done.
+        """
+        return self.run(lambda client: self._pipelined(client, commands))
+
+    def _once_or_twice(self, operation: Callable[[Client], Result]) -> Result:
+        client = None
+        try:
+            client = self._made()
+            return operation(client)
+        except ERRORS as error:
+            means = meaning(error, cluster=self.cluster)
+            if means in {Meaning.REFUSED, Meaning.MISCONFIGURED}:
+                raise
+            if means is Meaning.DENIED and self.credentials is not None:
+                self.credentials.forget()
+            self._drop(client)
+        return operation(self._made())
+
+    def _pipelined(self, client: Client, commands: Sequence[Command]) -> list[object]:
+        replies = _to_nodes(client, commands) if self.cluster else _to_one(client, commands)
+        errors = [reply for reply in replies if isinstance(reply, Exception)]
+        if errors:
+            raise max(errors, key=lambda error: meaning(error, cluster=self.cluster))
+        return replies
+
+    def _made(self) -> Client:
+        """The client. A cluster client asks the server when it is made: one thread does, the others share its result."""
+        with self._lock:
+            if self._client is not None:
+                return self._client
+            others = self._making
+            if others is None:
+                mine: Future[Client] = Future()
+                self._making = mine
+        if others is not None:
+            return others.result()
+        try:
+            client = self._connect()
+        except BaseException as error:
+            with self._lock:
+                self._making = None
+            mine.set_exception(error)
+            raise
+        with self._lock:
+            self._client, self._making = client, None
+        mine.set_result(client)
+        return client
+
+    def _drop(self, client: Client | None) -> None:
+        """Make a new client next time, unless somebody did already. What others are doing with the old one goes on."""
+        with self._lock:
+            if client is None or self._client is not client:
+                return
+            self._client = None
+        for pool in _pools(client):
+            pool.disconnect(inuse_connections=False)
+
+    def _connect(self) -> Client:
         options: dict[str, Any] = {
             "host": self.host,
             "port": self.port,
             "ssl": self.tls,
+            "credential_provider": self.credentials,
             "socket_connect_timeout": CONNECT.total_seconds(),
             "socket_timeout": SOCKET.total_seconds(),
-            "health_check_interval": int(IDLE_CHECK.total_seconds()),
-            "retry": Retry(NoBackoff(), TRIES),
+            # `run` is the one place that tries again. It makes a look at idle connections needless: one that was cut
+            # fails the command instead, which is sent again just as well.
+            "retry": Retry(NoBackoff(), 0),
+            "protocol": 2,  # of the third nothing is needed, and it costs an exchange more for every connection
+            "driver_info": None,  # two more
             "decode_responses": True,
             "max_connections": self.most,
         }
-        return RedisCluster(**options) if self.cluster else Redis(**options)
+        if self.cluster:
+            # Found again by its name, not by the addresses that nodes told when all was well.
+            return RedisCluster(**options, dynamic_startup_nodes=False)
+        return Redis(**options)
+
+    def _advice(self) -> str:
+        setting = f"{PREFIX}CACHE_CLUSTER"
+        if self.cluster:
+            return f"Redis at {self.host} speaks no cluster protocol: set {setting}=false, or connect to a cluster."
+        return f"Redis at {self.host} speaks the cluster protocol: set {setting}=true."
 
 
-@contextlib.contextmanager
-def translated() -> Iterator[None]:
-    """Turn what the client raises into our error.
+# The client's own types are missing in what follows.
+def _executed(client: Any, command: Command) -> object:  # noqa: ANN401 - see above
+    return cast("object", client.execute_command(*command.words))
 
-    Raises:
-        CacheUnavailable: naming the class of what was raised.
+
+def _to_one(client: Any, commands: Sequence[Command]) -> list[object]:  # noqa: ANN401 - see above
+    pipeline = client.pipeline(transaction=False)
+    for command in commands:
+        pipeline.execute_command(*command.words)
+    return cast("list[object]", pipeline.execute(raise_on_error=False))
+
+
+def _to_nodes(client: Any, commands: Sequence[Command]) -> list[object]:  # noqa: ANN401 - see above
+    """A cluster's pipeline, without what it does by itself: each of the two would cost an exchange for each command.
+
+    It asks the server where a script has its keys, unless it is told the node; and it sends each command again, alone,
+    to a server that has just not answered.
     """
-    try:
-        yield
-    except (RedisError, RedisClusterException, OSError) as error:
-        message = f"Redis did not do it ({type(error).__name__})."
-        raise CacheUnavailable(message) from error
+    stack = [
+        PipelineCommand(command.words, {"target_nodes": [client.get_node_from_key(command.key)]}, position)  # type: ignore[no-untyped-call]
+        for position, command in enumerate(commands)
+    ]
+    replies = client.pipeline().send_cluster_commands(stack, raise_on_error=False, allow_redirections=False)
+    return [
+        _executed(client, command) if isinstance(reply, AskError | TryAgainError) else reply
+        for command, reply in zip(commands, replies, strict=True)
+    ]
+
+
+def _pools(client: Any) -> list[Any]:  # noqa: ANN401 - see above
+    if isinstance(client, Redis):
+        return [client.connection_pool]
+    return [node.redis_connection.connection_pool for node in client.get_nodes() if node.redis_connection is not None]

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shared.backends.aws import translated
-from shared.dead_letter import least
-from shared.delivery import DEAD_LETTER_ATTRIBUTE
-from shared.errors import Refused
-from shared.limits import MESSAGE_ATTRIBUTES, MESSAGE_BYTES
-from shared.message import ENCODING_ATTRIBUTE
+from shared.backends.sqs_attributes import dead_letter_attributes, of_strings
 from shared.producer import NotTaken
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import timedelta
 
     from shared.delivery import Delivery
     from shared.producer import Outgoing
-
-ORIGINAL_ATTRIBUTES = "attributes"  # within the dossier, where a dead letter has no free slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +56,7 @@ class SqsQueue:
 
     def dead_letter(self, delivery: Delivery, reason: str) -> None:
         """Send a copy with its reason to the dead-letter queue."""
-        attributes = {name: _attribute(value) for name, value in delivery.attributes.items()}
-        attributes.pop(DEAD_LETTER_ATTRIBUTE, None)
-        if len(attributes) >= MESSAGE_ATTRIBUTES:
-            # No slot is free: the originals travel inside the reason, but for the one without which nobody could read it.
-            folded = {name: value for name, value in delivery.attributes.items() if name != ENCODING_ATTRIBUTE}
-            reason = json.dumps({**json.loads(reason), ORIGINAL_ATTRIBUTES: folded})
-            attributes = {name: value for name, value in attributes.items() if name == ENCODING_ATTRIBUTE}
-        if _total(delivery.body, attributes) + _size(DEAD_LETTER_ATTRIBUTE, _text(reason)) > MESSAGE_BYTES:
-            reason = least(reason)
-        attributes[DEAD_LETTER_ATTRIBUTE] = _text(reason)
-        size = _total(delivery.body, attributes)
-        if size > MESSAGE_BYTES:
-            message = f"The dead letter has {size} bytes, SQS takes {MESSAGE_BYTES}: SQS's own redrive moves it, without a reason."
-            raise Refused(message)
+        attributes = dead_letter_attributes(delivery, reason)
         more: dict[str, Any] = {}
         if delivery.group is not None:
             more["MessageGroupId"] = delivery.group
@@ -96,9 +76,7 @@ class SqsQueue:
     def _entry(self, place: str, message: Outgoing) -> dict[str, Any]:
         entry: dict[str, Any] = {"Id": place, "MessageBody": message.body}
         if message.attributes:
-            entry["MessageAttributes"] = {
-                name: {"DataType": "String", "StringValue": value} for name, value in message.attributes.items()
-            }
+            entry["MessageAttributes"] = of_strings(message.attributes)
         if self._is_fifo:  # takes no delay of its own for a message, and needs a group: without one it is one by itself
             entry["MessageDeduplicationId"] = message.deduplication
             entry["MessageGroupId"] = message.group or message.deduplication
@@ -108,24 +86,3 @@ class SqsQueue:
         if message.group is not None:
             entry["MessageGroupId"] = message.group
         return entry
-
-
-def _attribute(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A message attribute of a Lambda event in the form that SQS takes back."""
-    kind = str(value.get("dataType", "String"))
-    if value.get("binaryValue") is not None:
-        return {"DataType": kind, "BinaryValue": base64.b64decode(value["binaryValue"])}
-    return {"DataType": kind, "StringValue": str(value.get("stringValue", ""))}
-
-
-def _text(value: str) -> dict[str, Any]:
-    return {"DataType": "String", "StringValue": value}
-
-
-def _total(body: str, attributes: Mapping[str, Mapping[str, Any]]) -> int:
-    return len(body.encode()) + sum(_size(name, value) for name, value in attributes.items())
-
-
-def _size(name: str, attribute: Mapping[str, Any]) -> int:
-    content = attribute.get("BinaryValue") or str(attribute.get("StringValue", "")).encode()
-    return len(name.encode()) + len(str(attribute["DataType"]).encode()) + len(content)

@@ -9,12 +9,14 @@ import pytest
 
 from local.processes import Children
 from local.valkey import Valkey
-from shared.backends.memory import MemoryCache
+from shared.backends.memory_cache import MemoryCache
 from shared.backends.memory_database import MemoryDatabase
 from shared.backends.redis import RedisStore
+from shared.backends.redis_cache import RedisCache
 from shared.backends.redis_connection import Connection
 from shared.clock import SystemClock
 from tests.aws import Database
+from tests.cache_user import CacheUser, admit
 from tests.world import THINGS, FakeClock
 
 if TYPE_CHECKING:
@@ -51,7 +53,19 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
     with Children() as children:
         server = Valkey(children, tmp_path_factory.mktemp("cluster"), cluster=True)
         server.start()
+        admit(server)
         yield server
+
+
+@dataclass
+class Whole:
+    """Leases and cache entries of one server, as one object: the memory twin is one."""
+
+    leases: RedisStore
+    entries: RedisCache
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.leases if hasattr(self.leases, name) else self.entries, name)
 
 
 @pytest.fixture(params=["memory", "valkey", "cluster"])
@@ -59,4 +73,8 @@ def cache(request: pytest.FixtureRequest) -> Any:
     if request.param == "memory":
         return MemoryCache(SystemClock())
     server: Valkey = request.getfixturevalue(request.param)
-    return RedisStore(Connection(server.host, server.port, tls=False, cluster=request.param == "cluster"))
+    # In cluster mode as the user that ElastiCache will know, so that its access string is proved to be enough.
+    cluster = request.param == "cluster"
+    user = CacheUser() if cluster else None
+    connection = Connection(server.host, server.port, tls=False, cluster=cluster, credentials=user)
+    return Whole(RedisStore(connection), RedisCache(connection))

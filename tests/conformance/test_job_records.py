@@ -17,6 +17,7 @@ from shared.item import Create, Delete, Replace, Unchanged, Write
 from shared.job_record import Commit, Hold, Reconciliation, Release, Status, record_id
 from shared.outbox import Posting
 from shared.outcome import Failure
+from shared.tag import Tag, Version
 from tests.world import START, THINGS, FakeClock
 
 if TYPE_CHECKING:
@@ -85,9 +86,9 @@ def test_a_held_job_is_refused_until_its_deadline_and_taken_over_after_it(stores
 def test_ide_12_a_take_over_loses_against_a_completion(stores: Stores) -> None:
     first = claim()
     hold = granted(stores, first).hold
-    stores.records.commit(hold, Commit(Status.COMPLETED, '{"by":1}', ("t",)), START)
+    stores.records.commit(hold, Commit(Status.COMPLETED, '{"by":1}', (Tag("t"),)), START)
     answer = stores.records.claim(again(first), first.until + SOON)
-    assert answer == Ended(Status.COMPLETED, ("t",), '{"by":1}')
+    assert answer == Ended(Status.COMPLETED, (Tag("t"),), '{"by":1}')
 
 
 def test_i15_a_zombie_neither_completes_nor_releases_nor_buries_what_another_took_over(stores: Stores) -> None:
@@ -186,7 +187,7 @@ def test_a_key_with_another_payload_is_told_apart_within_one_schema_version(stor
 
 def test_ide_13_an_expired_record_is_absent_and_its_job_begins_anew(stores: Stores) -> None:
     first = claim()
-    stores.records.commit(granted(stores, first).hold, Commit(Status.COMPLETED, '"old"', ("t",)), START)
+    stores.records.commit(granted(stores, first).hold, Commit(Status.COMPLETED, '"old"', (Tag("t"),)), START)
     expires = stores.records.view(first.record).expires
     assert expires == START + timedelta(days=30)
     just_before = expires - timedelta(seconds=1)
@@ -258,12 +259,12 @@ def test_an_unknown_job_never_expires_and_is_settled_by_another_job_once(stores:
     view = stores.records.view(first.record)
     assert (view.status, view.expires, view.last_failure, view.payload) == (Status.UNKNOWN, None, FAILURE, "{}")
     reconciliation = Reconciliation(first.record, Status.COMPLETED, '"found"')
-    commit = Commit(Status.COMPLETED, tags=("t",), reconciliations=(reconciliation,))
+    commit = Commit(Status.COMPLETED, tags=(Tag("t"), Tag("u", Version(2**60, 1))), reconciliations=(reconciliation,))
     stores.records.commit(granted(stores, claim()).hold, commit, START)
     view = stores.records.view(first.record)
     assert (view.status, view.result, view.payload) == (Status.COMPLETED, '"found"', None)
     # A copy of its message repeats the invalidation of the commit that settled it.
-    assert stores.records.claim(again(first), START) == Ended(Status.COMPLETED, ("t",), '"found"')
+    assert stores.records.claim(again(first), START) == Ended(Status.COMPLETED, commit.tags, '"found"')
     with pytest.raises(Conflict):
         stores.records.commit(
             granted(stores, claim()).hold, Commit(Status.COMPLETED, reconciliations=(reconciliation,)), START

@@ -1,4 +1,4 @@
-"""A provider for tests that break things."""
+"""A provider for tests that break things, and the mode in which they are run."""
 
 from __future__ import annotations
 
@@ -7,14 +7,29 @@ from typing import TYPE_CHECKING
 import pytest
 
 from local.provider import Provider
+from tests.modes import chosen, entered
 from tests.stack import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+@pytest.fixture(scope="package", autouse=True)
+def mode() -> Iterator[None]:
+    """What `make faults MODE=` asks for; by default the world as it is."""
+    with entered(chosen()):
+        yield
+
+
 @pytest.fixture
 def provider(aws_endpoint: str) -> Iterator[Provider]:
     """A provider that may kill its clients."""
     with serving(Provider(0, may_kill=True)) as provider:
+        yield provider
+
+
+@pytest.fixture(scope="package")
+def faults_provider(aws_endpoint: str) -> Iterator[Provider]:
+    """One for tests that share it; it kills nobody."""
+    with serving(Provider(0)) as provider:
         yield provider

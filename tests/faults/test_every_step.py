@@ -15,43 +15,27 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions import payments
-from shared.backends.memory import MemoryCache, MemoryQueue
 from shared.backends.memory_database import MemoryDatabase
-from shared.cache import Miss
+from shared.cache_lives import Lives
+from shared.cache_store import Loaded, Miss
 from shared.dependency import Reply
-from shared.errors import CacheUnavailable, Unavailable
+from shared.errors import Unavailable
 from shared.item import Stored
 from shared.job_record import Status
 from shared.message import read_message
 from tests.faults import mortal
 from tests.faults.mortal import Died, Fault, Life
-from tests.world import FakeClock, World
+from tests.modes import CACHES, Mode, asked_for
+from tests.world import FakeClock, NotingQueue, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from shared.job_record import JobView
 
-MODES = ("normal", "always-granted", "redis-gone")
 DAY = timedelta(days=1)
 TAG = "order/o"
-
-
-class AlwaysGranted(MemoryCache):
-    """A lock that keeps nobody out."""
-
-    def acquire(self, key: str, token: str, ttl: timedelta) -> bool:
-        return True
-
-    def renew(self, key: str, token: str, ttl: timedelta) -> bool:
-        return True
-
-
-class Gone(MemoryCache):
-    """Redis is gone for leases; invalidations come through in the end, or no job would ever be acknowledged."""
-
-    def acquire(self, key: str, token: str, ttl: timedelta) -> bool:
-        raise CacheUnavailable
+OLD = Loaded("pending")
 
 
 @dataclass
@@ -80,15 +64,15 @@ class Provider:
 class Case:
     """One message sent to payments, delivered again until it is acknowledged, with the outbox relayed in between."""
 
-    mode: str
+    mode: Mode
     body: str
     busy: int = 0
 
     def __post_init__(self) -> None:
         self.clock = FakeClock()
         self.database = MemoryDatabase(self.clock)
-        self.cache = {"normal": MemoryCache, "always-granted": AlwaysGranted, "redis-gone": Gone}[self.mode](self.clock)
-        self.queue = MemoryQueue()
+        self.cache = CACHES[self.mode](self.clock)
+        self.queue = NotingQueue()
         self.provider = Provider(busy=self.busy)
         self.world = World(payments.WORKER, self.clock)
         self.database.items["orders", ("o",)] = Stored(
@@ -103,10 +87,10 @@ class Case:
             1,
         )
         # What a reader cached before anything happened, and a reader that is still loading the old value.
-        first = self.cache.fetch(TAG, "view", "reader-1", DAY)
+        first = self.cache.fetch(TAG, "view", "reader-1", DAY, None)
         assert isinstance(first, Miss)
-        self.cache.store(TAG, "view", "reader-1", "pending", DAY)
-        self.cache.fetch(TAG, "late", "reader-2", DAY)
+        self.cache.store(TAG, "view", "reader-1", OLD, Lives(DAY, DAY))
+        self.cache.fetch(TAG, "late", "reader-2", DAY, None)
         self.acknowledged: list[str] = []
 
     def deliver(self, body: str, life: Life) -> bool:
@@ -183,13 +167,15 @@ def check_paid(case: Case, lives: list[Life]) -> None:
     statuses = {name: view.status for name, view in case.records().items()}
     assert statuses["capture-payment"] is Status.COMPLETED, statuses
     assert set(statuses.values()) == {Status.COMPLETED}, statuses
-    assert isinstance(case.cache.fetch(TAG, "view", "r", DAY), Miss), "no old value is read after the acknowledgement"
-    assert not case.cache.store(TAG, "late", "reader-2", "pending", DAY), "no late refill brings it back"
+    assert isinstance(case.cache.fetch(TAG, "view", "r", DAY, None), Miss), (
+        "no old value is read after the acknowledgement"
+    )
+    assert not case.cache.store(TAG, "late", "reader-2", OLD, Lives(DAY, DAY)), "no late refill brings it back"
     assert not case.queue.dead, "nothing died"
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_capture_has_one_effect_whatever_fails(mode: str) -> None:
+@pytest.mark.parametrize("mode", asked_for())
+def test_a_capture_has_one_effect_whatever_fails(mode: Mode) -> None:
     cases = every_fault(lambda: Case(mode, message()))
     for case, lives in cases:
         case.run_to_the_end(lives)
@@ -197,15 +183,15 @@ def test_a_capture_has_one_effect_whatever_fails(mode: str) -> None:
     assert len(cases) >= 4 * 8  # claim, read, charge, commit at the least
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_capture_that_was_busy_before_has_one_effect_whatever_fails(mode: str) -> None:
+@pytest.mark.parametrize("mode", asked_for())
+def test_a_capture_that_was_busy_before_has_one_effect_whatever_fails(mode: Mode) -> None:
     """The first delivery is retried: its steps include giving the claim back and hiding the message."""
     for case, lives in every_fault(lambda: Case(mode, message(), busy=1)):
         case.run_to_the_end(lives)
         check_paid(case, lives)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", asked_for())
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
@@ -215,7 +201,7 @@ def test_a_capture_that_was_busy_before_has_one_effect_whatever_fails(mode: str)
     ],
     ids=["unknown-order", "other-intent", "no-key"],
 )
-def test_a_hopeless_message_is_dead_lettered_and_never_lost_whatever_fails(mode: str, body: str, reason: str) -> None:
+def test_a_hopeless_message_is_dead_lettered_and_never_lost_whatever_fails(mode: Mode, body: str, reason: str) -> None:
     for case, lives in every_fault(lambda: Case(mode, body)):
         case.run_to_the_end(lives)
         assert lives[0].fired
@@ -228,8 +214,8 @@ def test_a_hopeless_message_is_dead_lettered_and_never_lost_whatever_fails(mode:
 
 @pytest.mark.parametrize("fault", Fault)
 def test_a_lost_answer_of_the_provider_ends_in_one_charge(fault: Fault) -> None:
-    case = Case("normal", message())
-    at = _step_of(Case("normal", message()), "provider.send")
+    case = Case(Mode.NORMAL, message())
+    at = _step_of(Case(Mode.NORMAL, message()), "provider.send")
     lives = [Life(at, fault)]
     case.run_to_the_end(lives)
     check_paid(case, lives)

@@ -10,13 +10,14 @@ import pytest
 
 from functions.payments import ORDERS, CapturePayment, capture_payment
 from local.situations import EVENTS, SITUATIONS, Situation
-from shared.backends.memory import MemoryTransport
 from shared.backends.memory_database import MemoryDatabase
+from shared.backends.memory_transport import MemoryTransport
 from shared.dependency import Reply
 from shared.errors import Ambiguous, DeadLetter, OutcomeUnknown, Rejected
 from shared.item import Replace, Stored
 from shared.job_record import SYSTEM, record_id
 from shared.outcome import Failed
+from shared.tag import Tag
 from shared.unit_of_work import UnitOfWork
 from tests.world import START, Counter, FakeClock
 
@@ -149,7 +150,7 @@ def test_r2_1_the_providers_key_names_the_payment_intent_not_the_job() -> None:
     (write,) = work.writes
     assert isinstance(write, Replace)
     assert (write.table, write.attributes["status"], keys) == (ORDERS, "paid", ["pi"])
-    assert work.tags == ("order/o", "cart/u", "order-summary/u")
+    assert work.tags == (Tag("order/o"), Tag("cart/u"), Tag("order-summary/u"))
 
 
 def test_r2_3_no_answer_asks_for_reconciliation_under_a_key_of_this_attempt() -> None:

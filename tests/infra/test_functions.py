@@ -88,12 +88,15 @@ def test_a_consumer_is_told_its_own_queues_tables_and_endpoints(declared: Walk) 
     assert read.cache_port.endswith(".Endpoint.Port>")
     assert read.cache_tls
     assert read.cache_cluster
+    (user,) = declared.of("AWS::ElastiCache::User").values()
+    (cache,) = declared.of("AWS::ElastiCache::ServerlessCache").values()
+    assert (read.cache_user, read.cache_name) == (user["UserId"], cache["ServerlessCacheName"])
 
 
 def test_the_relay_is_told_all_queues_and_no_cache(declared: Walk) -> None:
     read = Settings.from_environ(environ(function(declared, "OutboxRelayFunction")))
     assert set(read.queues) == {worker.name for worker in WORKERS} | {"added"}
-    assert read.cache_host == ""
+    assert (read.cache_host, read.cache_user, read.cache_name) == ("", "", "")
 
 
 def test_an_endpoint_is_a_parameter_with_the_stages_default(declared: Walk) -> None:
@@ -144,7 +147,8 @@ def test_the_local_stage_is_the_same_template_with_other_numbers(synth: Synth) -
     assert properties["Runtime"] == f"python{stage.python_version}"
     assert properties["Timeout"] == stage.at(PAYING).function_timeout.total_seconds() == 4
     read = Settings.from_environ(environ(properties))
-    assert (read.pace, read.cache_tls, read.cache_cluster) == (0.1, False, False)
+    assert (read.pace, read.cache_tls, read.cache_cluster, read.cache_user) == (0.1, False, False, "")
     ((_, mapped),) = walk.mappings("SQS").items()
     assert mapped["ScalingConfig"] == {"MaximumConcurrency": 3}
     assert walk.of("AWS::ElastiCache::ServerlessCache")
+    assert not walk.of("AWS::ElastiCache::User")

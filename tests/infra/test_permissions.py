@@ -36,6 +36,8 @@ def consumer(worker: str, **tables: set[str]) -> dict[str, set[str]]:
         "FoundationKey": KEY,
         "FoundationTablesJobs": READ | {"dynamodb:UpdateItem"},
         "FoundationTablesOutbox": {"dynamodb:PutItem"},
+        "FoundationCacheValkey": {"elasticache:Connect"},
+        "FoundationCacheUser": {"elasticache:Connect"},
         f"Worker{worker}ConsumerLogs": LOGS,
         f"Worker{worker}QueuesSource": CONSUME,
         f"Worker{worker}QueuesDeadLetters": {"sqs:SendMessage"},

@@ -48,6 +48,7 @@ def test_on_aws_a_worker_runs_as_it_is_declared() -> None:
         ({"cache_tls": False}, ["cache_tls=False", "speaks TLS and the cluster protocol", "leave both out"]),
         ({"cache_cluster": False}, ["cache_cluster=False", "leave both out"]),
         ({"retain": True, "cache_tls": False}, ["cache_tls=False"]),
+        ({"cache_iam": False}, ["cache_iam=False", "whoever reaches the cache", "leave it out"]),
         ({"nat_gateways": 3}, ["nat_gateways=3", "availability_zones=2", "lower the first or raise the second"]),
         ({"log_retention_days": 31}, ["log_retention_days=31", "choose one of"]),
         ({"endpoints": {"bank": "bank.example"}}, ["'bank'", "https://api.example.com/v1"]),

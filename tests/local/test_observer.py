@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pytest
 from redis import Redis
@@ -14,8 +15,10 @@ from local.consumer_log import ConsumerLog
 from local.observation import Word
 from local.observer import dead_letter
 from local.ports import free_port
-from shared.backends.redis import RedisStore, tag_key
+from shared.backends.redis import RedisStore
 from shared.backends.redis_connection import Connection
+from shared.backends.redis_keys import tag_key
+from shared.tag import Tag
 from tests.local.scene import READ
 
 if TYPE_CHECKING:
@@ -67,7 +70,7 @@ def test_a_filled_tag_is_there_until_the_product_drops_it(valkey: Valkey) -> Non
     tags.fill("order/seen", "{}")
     assert tags.present(["order/seen", "order/unseen"]) == frozenset({"order/seen"})
 
-    store.finish(["order/seen"], [])
+    store.finish([Tag("order/seen")], [])
 
     assert tags.present(["order/seen"]) == frozenset()
 
@@ -76,7 +79,7 @@ def test_a_tag_of_which_only_a_late_reader_s_token_is_left_is_still_there(valkey
     tags = CachedTags(valkey.host, valkey.port)
     tags.fill("order/late", "{}")
     with Redis(host=valkey.host, port=valkey.port) as redis:
-        assert redis.hdel(tag_key("order/late"), f"v{ENTRY}") == 1
+        assert redis.hdel(tag_key("order/late"), f"m{quote(ENTRY)}") == 1
 
     assert tags.present(["order/late"]) == frozenset({"order/late"})
 

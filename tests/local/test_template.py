@@ -29,6 +29,7 @@ TEMPLATE: dict[str, Any] = {
             "DependsOn": "Group",
         },
         "User": {"Type": "AWS::ElastiCache::User", "Properties": {"UserName": "app"}},
+        "Users": {"Type": "AWS::ElastiCache::UserGroup", "Properties": {"UserIds": [{"Ref": "User"}]}},
         "Arrivals": {"Type": "AWS::CloudWatch::Alarm", "Properties": {"Metrics": [{"Expression": "DIFF(m)"}]}},
         "Age": {"Type": "AWS::CloudWatch::Alarm", "Properties": {"MetricName": "ApproximateAgeOfOldestMessage"}},
         "Dashboard": {
@@ -63,6 +64,8 @@ TEMPLATE: dict[str, Any] = {
                         "TAHAN_CACHE_PORT": {"Fn::GetAtt": ["Cache", "Endpoint.Port"]},
                         "TAHAN_CACHE_TLS": "true",
                         "TAHAN_CACHE_CLUSTER": "true",
+                        "TAHAN_CACHE_USER": {"Ref": "User"},
+                        "TAHAN_CACHE_NAME": "tahan-dev",
                         "TAHAN_QUEUE_PAYMENTS": {"Ref": "Queue"},
                     }
                 },
@@ -108,6 +111,8 @@ def test_a_function_leaves_the_network_and_finds_the_local_valkey() -> None:
                 "TAHAN_CACHE_PORT": "7001",
                 "TAHAN_CACHE_TLS": "false",
                 "TAHAN_CACHE_CLUSTER": "false",
+                "TAHAN_CACHE_USER": "",
+                "TAHAN_CACHE_NAME": "",
                 "TAHAN_QUEUE_PAYMENTS": {"Ref": "Queue"},
             }
         },

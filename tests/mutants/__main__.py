@@ -1,4 +1,4 @@
-"""`python -m tests.mutants [WORD]`: make each mutant (whose guard holds the word), run its tests, tell which survive."""
+"""`python -m tests.mutants [WORD]`: make each mutant (whose guard holds the word), run its tests, tell which test noticed."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from tests.mutants.run import survives
+from tests.mutants.run import killer
 from tests.mutants.table import MUTANTS
 
 
 def main(word: str) -> int:
     """Run them; the exit status is the number of survivors, at most 1."""
     chosen = [mutant for mutant in MUTANTS if word in mutant.guard]
-    survivors = []
+    killed: dict[str, str | None] = {}
     with Progress(console=Console(stderr=True)) as progress, ThreadPoolExecutor(cpu_count()) as pool:
         bar = progress.add_task("mutants", total=len(chosen))
-        futures = {pool.submit(survives, mutant): mutant for mutant in chosen}
+        futures = {pool.submit(killer, mutant): mutant for mutant in chosen}
         for future in as_completed(futures):
             progress.advance(bar)
-            if future.result():
-                survivors.append(futures[future])
-    table = Table("survivor", "stands in", "tests that should notice")
-    for mutant in survivors:
-        table.add_row(mutant.guard, mutant.file, mutant.tests)
-    if survivors:
-        Console().print(table)
+            killed[futures[future].guard] = future.result()
+    table = Table("guard taken out", "killed by")
+    for mutant in chosen:
+        table.add_row(mutant.guard, killed[mutant.guard] or f"[red]SURVIVES {mutant.tests}")
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    survivors = [guard for guard, by in killed.items() if by is None]
     print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants killed")  # noqa: T201 - the result
     return int(bool(survivors))
 

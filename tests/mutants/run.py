@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("shared", "functions", "local", "tests", "events", "infra")
+FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+SEED = re.compile(r"--seed (\d+) --mode ([\w-]+)")  # in the command that replays it
 TESTS_FAILED = 1  # pytest's exit status; any other means that the mutant could not be tried
 
 
@@ -35,8 +38,8 @@ def mutated(mutant: Mutant) -> str:
     return text.replace(mutant.guarded, mutant.without)
 
 
-def survives(mutant: Mutant) -> bool:
-    """Whether all tests pass without the guard.
+def killer(mutant: Mutant) -> str | None:
+    """The test that notices the guard's absence, and by which seed if it is a simulated one; None if all pass.
 
     Raises:
         NotTriedError: they did not run.
@@ -56,4 +59,9 @@ def survives(mutant: Mutant) -> bool:
     if done.returncode not in {0, TESTS_FAILED}:
         message = f"{mutant.guard!r}: pytest ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
         raise NotTriedError(message)
-    return done.returncode == 0
+    if done.returncode == 0:
+        return None
+    failed = FAILED.search(done.stdout)
+    name = failed.group(1) if failed else "a test"
+    seed = SEED.search(done.stdout)
+    return f"{name} (seed {seed.group(1)}, {seed.group(2)})" if seed else name

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from tests.modes import Mode
 from tests.simulation.run import Result, run_seed, run_seeds
-from tests.simulation.world import MODES
 
 RULE_OF_THREE = 3  # with 95 % confidence a violation happens in fewer runs than 3 of those that showed none
 
@@ -24,11 +24,11 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1000, help="how many runs")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seed", type=int, help="this run alone")
-    parser.add_argument("--mode", choices=MODES, help="by default all, in turn")
+    parser.add_argument("--mode", choices=list(Mode), help="by default all, in turn")
     options = parser.parse_args()
     if options.seed is not None:
-        return _tell(Console(), run_seed(options.seed, options.mode or MODES[0]))
-    modes = (options.mode,) if options.mode else MODES
+        return _tell(Console(), run_seed(options.seed, Mode(options.mode or Mode.NORMAL)))
+    modes = (Mode(options.mode),) if options.mode else tuple(Mode)
     seeds = range(options.first, options.first + options.seeds)
     checked: Counter[str] = Counter()
     fired: Counter[str] = Counter()

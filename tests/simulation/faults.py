@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.scheduler import Died
@@ -28,6 +29,7 @@ class Weather:
     undeleted: float = 0.0
     amnesia: float = 0.0
     skew: float = 0.0
+    steps: float = 0.0
 
     @classmethod
     def drawn(cls, random: Random) -> Weather:
@@ -47,6 +49,7 @@ class Weather:
             undeleted=chance(0.3),
             amnesia=chance(0.01),
             skew=random.choice((0.0, 0.0, 2.0)),
+            steps=chance(0.003),
         )
 
 
@@ -107,6 +110,8 @@ class Faulty:
         random, faults = self._faults.random, self._faults
         if faults.happens("freezes"):
             self._process.frozen_until = faults.scheduler.now + random.choice((5.0, 35.0, 300.0))
+        if faults.happens("steps"):
+            self._process.offset += timedelta(seconds=random.choice((-3600, -300, 300, 3600)))
         faults.scheduler.sleep(random.uniform(0.5, 3.0) if faults.happens("slow") else random.uniform(0.001, 0.02))
 
     def _die(self) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shared.backends.memory_database import MemoryDatabase
 from shared.job_record import SYSTEM, JobView, Status, record_id
+from tests.simulation.jobs import SIM_WORKER
 
 if TYPE_CHECKING:
     from shared.delivery import Delivery
@@ -48,6 +49,7 @@ class History(MemoryDatabase):
         self.changes: list[tuple[str, JobView]] = []
         self.reads: list[Read] = []
         self.done_at: dict[str, float] = {}
+        self.numbers: dict[str, list[tuple[str, int]]] = {}
 
     def _note(self, record: str, before: JobView | None) -> None:
         after = self.records.get(record)
@@ -82,12 +84,22 @@ class History(MemoryDatabase):
         super().bury(hold, death, failure, now)
         self._note(hold.record, before)
 
+    def fence(self, hold: Any, key: str) -> int:
+        number = super().fence(hold, key)
+        self.numbers.setdefault(key, []).append((hold.token, number))
+        return number
+
+    def prolong(self, hold: Any, until: Any, now: Any) -> None:
+        before = self.records.get(hold.record)
+        super().prolong(hold, until, now)
+        self._note(hold.record, before)
+
     def ended(self, delivery: Delivery) -> None:
         """The message's job is done, and its invalidation too."""
         sent = json.loads(delivery.body)
         view = self.records.get(record_id(SYSTEM, sent["job_type"], sent["idempotency_key"]))
         order = sent["payload"].get("order_id")
-        if view is not None and f"order/{order}" in view.tags:
+        if view is not None and f"order/{order}" in {tag.name for tag in view.tags}:
             self.done_at.setdefault(order, self.clock.monotonic())
 
     def saw(self, order: str, status: str, begun: float) -> None:
@@ -115,6 +127,7 @@ class Checks:
             self.i19_attempts_are_bounded,
             self.i24_everything_ends,
             self.i26_conservation,
+            self.i27_fencing_numbers_grow,
             self.i36_no_stale_read,
         ):
             check()
@@ -134,13 +147,18 @@ class Checks:
             demand(total == sum(amounts[key] for key in done), "I14", f"{account} holds {total}, done are {done}")
             demand((0 if stored is None else stored.version) == len(done), "I14", f"{account} changed {stored}")
         for (table, key), stored in history.items.items():
+            if table == "plants":
+                days = self.world.days[key[0]]
+                grown = [k for k in days if (view := self._record("grow", k)) and view.status is Status.COMPLETED]
+                demand(stored.version == len(grown), "I14", f"{key} changed {stored}, grown are {grown}")
+                demand(stored.attributes["height"] == sum(days[k] for k in grown), "I14", f"{key} is {stored}")
             if table == "orders":
                 paid = stored.attributes["status"] == "paid"
                 demand(stored.version == 1 + paid, "I14", f"{key} is {stored}")
 
     def g5_one_charge(self) -> None:
         """Each intent was charged once at most, and a paid order once."""
-        charges = self.world.provider.charges
+        charges = self.world.outside.charges
         demand(all(count == 1 for count in charges.values()), "G5", charges)
         for (table, _), stored in self.world.history.items.items():
             if table == "orders" and stored.attributes["status"] == "paid":
@@ -170,13 +188,13 @@ class Checks:
 
     def i19_attempts_are_bounded(self) -> None:
         """No job had more attempts than it may."""
-        most = {"capture-payment": 5, "reconcile-payment": 8, "add": 6}
+        most = {job.name: job.retry.max_attempts for job in SIM_WORKER.jobs}
         for view in self.world.history.records.values():
             demand(view.attempts <= most[view.names["job_type"]], "I19", view)
 
     def i24_everything_ends(self) -> None:
         """Every job is final, or its dead letter lies in the dead-letter queue."""
-        letters = {body for body, _ in self.world.queue.dead}
+        letters = {letter.body for letter in self.world.queue.dead}
         for view in self.world.history.records.values():
             if view.status in LEFT_NEVER:
                 continue
@@ -188,14 +206,24 @@ class Checks:
 
     def i26_conservation(self) -> None:
         """Every message that was sent has a job that ended, or is a dead letter."""
-        letters = {_name(body) for body, _ in self.world.queue.dead}
+        letters = {_name(letter.body) for letter in self.world.queue.dead}
         for body in self.world.bodies:
             sent = json.loads(body)
             view = self._record(sent["job_type"], sent["idempotency_key"])
             ended = view is not None and view.status in LEFT_NEVER | {Status.UNKNOWN}
             demand(ended or _name(body) in letters, "I26", f"{body} is nowhere: {view}")
-        hopeless = [reason for body, reason in self.world.queue.dead if '"hopeless"' in body]
+        hopeless = [letter for letter in self.world.queue.dead if '"hopeless"' in letter.body]
         demand(hopeless, "I23", "the hopeless message is in no dead-letter queue")
+
+    def i27_fencing_numbers_grow(self) -> None:
+        """No number was given to two attempts, and each attempt's is higher than those before it."""
+        for key, granted in self.world.history.numbers.items():
+            last: dict[str, int] = {}
+            for token, number in granted:
+                known = last.setdefault(token, number)
+                demand(known == number, "I27", f"{key}: attempt {token} got {known} and {number}")
+            numbers = list(last.values())
+            demand(numbers == sorted(set(numbers)), "I27", f"{key}: {granted}")
 
     def i36_no_stale_read(self) -> None:
         """Nobody who began to read after an order was done saw it as it was before."""

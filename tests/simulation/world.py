@@ -3,133 +3,49 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from dataclasses import dataclass, field
+from contextlib import nullcontext
 from datetime import timedelta
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from functions.outbox_relay import Relay
-from functions.payments import ORDERS, WORKER
-from shared.backends.memory import MemoryCache
+from functions.payments import ORDERS
+from shared.backends.memory_queue import MemoryQueue
 from shared.cache import Cache
-from shared.dependency import Reply
+from shared.cache_lives import Lifetimes
+from shared.cache_store import Loaded
+from shared.clock import Surroundings
+from shared.delivery import read_event
 from shared.errors import Ambiguous, CacheUnavailable, Unavailable
 from shared.item import Stored
-from shared.job import job
 from shared.outcome import Completed, Duplicate
-from shared.payload import Payload
-from shared.retry import Retry
+from shared.producer import Outgoing
 from shared.runtime import assemble
-from shared.table import Table
+from shared.tag import Version
 from shared.telemetry import Silent
-from shared.worker import Worker
+from tests.modes import CACHES, Mode
 from tests.simulation.faults import Faults, Faulty, Weather
 from tests.simulation.history import History
-from tests.simulation.queue import SimQueue
+from tests.simulation.jobs import BATCH, SIM_WORKER, Outside
 from tests.simulation.scheduler import Process, ProcessClock, Scheduler
 
 if TYPE_CHECKING:
-    from shared.delivery import Delivery
-    from shared.runtime import Runtime
-    from shared.unit_of_work import UnitOfWork
+    from datetime import datetime
 
-ACCOUNTS = Table("accounts", key="id")
-MODES = ("normal", "always-granted", "redis-gone")
+    from shared.delivery import Delivery
+    from shared.execution import Ahead
+    from shared.runtime import Runtime
+
 FAULTY_SECONDS = 1500.0
 REST_SECONDS = 6 * 3600.0
-BATCH = 3
 GRACE = timedelta(seconds=1)
-
-
-class Add(Payload):
-    """Add to an account."""
-
-    account: str
-    amount: int
-
-
-@job(
-    "add",
-    timeout=timedelta(seconds=20),
-    max_latency=timedelta(minutes=5),
-    retry=Retry(max_attempts=6, base=timedelta(seconds=5), cap=timedelta(minutes=2)),
-    uses=(ACCOUNTS.read_write,),
-)
-def add(payload: Add, work: UnitOfWork) -> int:
-    """Without a lock, so that only the commit's conditions keep two apart."""
-    account = work.read(ACCOUNTS, payload.account)
-    work.invalidate(f"account/{payload.account}")
-    if account is None:
-        work.create(ACCOUNTS, id=payload.account, total=payload.amount)
-        return payload.amount
-    total = account["total"]
-    assert isinstance(total, int)
-    work.update(account, total=total + payload.amount)
-    return total + payload.amount
-
-
-class Impatient(Worker):
-    """A queue that takes messages away after few receives, so that sending anew is simulated, too."""
-
-    __slots__ = ()
-
-    @property
-    def max_receive_count(self) -> int:
-        return 12
-
-
-SIM_WORKER = Impatient(WORKER.name, jobs=(*WORKER.jobs, add), batch_size=BATCH, max_concurrency=WORKER.max_concurrency)
-
-
-class AlwaysGranted(MemoryCache):
-    """A lock that keeps nobody out."""
-
-    def acquire(self, key: str, token: str, ttl: timedelta) -> bool:
-        return True
-
-    def renew(self, key: str, token: str, ttl: timedelta) -> bool:
-        return True
-
-
-class NoLeases(MemoryCache):
-    """Redis is gone for leases."""
-
-    def acquire(self, key: str, token: str, ttl: timedelta) -> bool:
-        raise CacheUnavailable
-
-    def renew(self, key: str, token: str, ttl: timedelta) -> bool:
-        raise CacheUnavailable
-
-
-@dataclass
-class Provider:
-    """Charges once for a key, and remembers by which intents."""
-
-    charges: Counter[str] = field(default_factory=Counter)
-    known: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def send(self, dependency: Any, method: str, path: str, *, body: Any, headers: Any, within: Any) -> Reply:
-        if method == "GET":
-            intent = path.partition("payment_intent_id=")[2]
-            return Reply(200, {"charges": [c for c in self.known.values() if c["payment_intent_id"] == intent]})
-        key = headers["Idempotency-Key"]
-        if key not in self.known:
-            intent = body["payment_intent_id"]
-            self.charges[intent] += 1
-            self.known[key] = {
-                "charge_id": f"ch-{len(self.known)}",
-                "payment_intent_id": intent,
-                "amount": body["amount"],
-                "currency": body["currency"],
-            }
-        return Reply(201, self.known[key])
 
 
 class World:
     """A run, made from its seed."""
 
-    def __init__(self, seed: int, mode: str = "normal") -> None:
+    def __init__(self, seed: int, mode: Mode = Mode.NORMAL) -> None:
         self.random = Random(seed)  # noqa: S311 - repeatable
         self.mode = mode
         self.scheduler = Scheduler(self.random)
@@ -137,19 +53,14 @@ class World:
         self.tokens = 0
         outside = ProcessClock(self.scheduler, Process("outside"))
         self.history = History(outside)
-        cache = {"normal": MemoryCache, "always-granted": AlwaysGranted, "redis-gone": NoLeases}[mode]
-        self.cache = cache(outside)
-        self.provider = Provider()
+        self.cache = CACHES[mode](outside)
+        self.outside = Outside()
         self.telemetry = Silent()
-        self.queue = SimQueue(
-            self.scheduler,
-            self.random,
-            visibility=SIM_WORKER.visibility_timeout.total_seconds(),
-            max_receives=SIM_WORKER.max_receive_count,
-        )
+        self.queue = MemoryQueue(outside, SIM_WORKER.visibility_timeout, SIM_WORKER.max_receive_count)
         self.relayed: set[str] = set()
         self.bodies: list[str] = []
         self.amounts: dict[str, dict[str, int]] = {}
+        self.days: dict[str, dict[str, int]] = {}
 
     def run(self) -> None:
         """Faults for a while, then none, until all is at rest."""
@@ -191,13 +102,18 @@ class World:
             key = f"add-{number}"
             self.amounts.setdefault(account, {})[key] = amount
             self._send("add", key, {"account": account, "amount": amount})
+        for number in range(self.random.randint(0, 3)):
+            plant, days = f"plant-{number % 2}", self.random.randint(1, 3)
+            key = f"grow-{number}"
+            self.days.setdefault(plant, {})[key] = days
+            self._send("grow", key, {"plant": plant, "days": days})
         self._send("capture-payment", "hopeless", {"order_id": "absent", "payment_intent_id": "pi"})
 
     def _send(self, job_type: str, key: str, payload: dict[str, Any]) -> None:
         body = json.dumps({"job_type": job_type, "idempotency_key": key, "payload": payload})
         self.bodies.append(body)
         for _ in range(self.random.randint(1, 3)):
-            self.queue.put(body, delay=self.random.uniform(0, 30))
+            self.queue.send([Outgoing(body, delay=timedelta(seconds=self.random.uniform(0, 30)))])
 
     # Who works.
 
@@ -213,7 +129,11 @@ class World:
             self.scheduler.sleep(self.random.uniform(0.1, 2.0))
             if not self.queue.has_visible:
                 continue
-            batch = self.queue.receive(BATCH, duplicate=self.faults.happens("duplicate"))
+            twice = self.faults.happens("duplicate")
+            records = self.queue.receive(BATCH, order=self.random.shuffle, hidden=not twice)
+            if not records:  # what was there has been moved to the dead letters
+                continue
+            batch = list(read_event({"Records": records}))
             if process is None or process.is_dead:
                 skew = self.faults.weather.skew
                 offset = timedelta(seconds=self.random.uniform(-skew, skew))
@@ -223,28 +143,33 @@ class World:
     def _invoke(self, process: Process, batch: list[Delivery]) -> None:
         runtime = self._runtime(process)
         ends = self.scheduler.now + SIM_WORKER.function_timeout.total_seconds()
+        until = runtime.clock.now() + SIM_WORKER.function_timeout
         done: dict[str, bool] = {}
-        for delivery in batch:
-            self.scheduler.spawn(
-                f"job-{delivery.message_id}",
-                process,
-                lambda d=delivery: done.update({d.receipt_handle: self._run(runtime, d)}),  # type: ignore[misc]
-            )
-        renewing = self.scheduler.spawn("renewal", process, lambda: self._renew(runtime, done, len(batch)))
+
+        def prepare() -> None:
+            at_once = {delivery.message_id for delivery in batch}
+            ahead = runtime.execution.prepare(batch, at_once, until)
+            for delivery in batch:
+                here = partial(run, delivery, ahead.get(delivery.message_id))
+                self.scheduler.spawn(f"job-{delivery.message_id}", process, here)
+
+        def run(delivery: Delivery, ahead: Ahead | None) -> None:
+            done[delivery.receipt_handle] = self._run(runtime, delivery, until, ahead)
+
+        self.scheduler.spawn("invocation", process, prepare)
+        self.scheduler.spawn("renewal", process, lambda: self._renew(runtime, done, len(batch)))
         while len(done) < len(batch) and not process.is_dead:
             self.scheduler.sleep(0.2)
             if self.scheduler.now >= ends:
                 self.scheduler.kill(process)  # Lambda ends what runs over its timeout
-        del renewing
         if process.is_dead:
             return
         for delivery in batch:
             if done[delivery.receipt_handle] and not self.faults.happens("undeleted"):
-                self.queue.delete(delivery)
+                self.queue.delete(delivery.receipt_handle)
 
-    def _run(self, runtime: Runtime, delivery: Delivery) -> bool:
-        until = runtime.clock.now() + SIM_WORKER.function_timeout
-        outcome = runtime.execution.execute(delivery, until)
+    def _run(self, runtime: Runtime, delivery: Delivery, until: datetime, ahead: Ahead | None) -> bool:
+        outcome = runtime.execution.execute(delivery, until, ahead)
         acknowledged = runtime.settlement.settle(delivery, outcome)
         if acknowledged and isinstance(outcome, Completed | Duplicate):
             self.history.ended(delivery)
@@ -252,7 +177,7 @@ class World:
 
     def _renew(self, runtime: Runtime, done: dict[str, bool], number: int) -> None:
         while len(done) < number:
-            wait = runtime.leases.renew_due()
+            wait = runtime.keeper.renew_due()
             self.scheduler.sleep(min(max(wait, 0.05), 1.0))
 
     def _runtime(self, process: Process) -> Runtime:
@@ -265,9 +190,7 @@ class World:
             outbox=database,
             leases=Faulty(self.cache, process, self.faults, CacheUnavailable()),
             queue=Faulty(self.queue, process, self.faults, gone),
-            transport=Faulty(
-                self.provider, process, self.faults, Ambiguous("no answer", dependency="payment-provider")
-            ),
+            transport=Faulty(self.outside, process, self.faults, Ambiguous("no answer", dependency="outside")),
             telemetry=self.telemetry,
             clock=ProcessClock(self.scheduler, process),
             random=self.random,
@@ -312,20 +235,22 @@ class World:
         entries = Faulty(
             self.cache, here, Faults(self.scheduler, self.random, Weather(), healed=True), CacheUnavailable()
         )
-        cache = Cache(entries, self.token, timedelta(hours=12))
+        surroundings = Surroundings(ProcessClock(self.scheduler, here), self.random, self.token)
+        lifetimes = Lifetimes(soft=timedelta(minutes=10), hard=timedelta(hours=12))
+        cache = Cache(entries, surroundings, self.telemetry, lifetimes, renewal=lambda _renew, _every: nullcontext())
         orders = [key for table, key in self.history.items if table == "orders"]
         while True:
             self.scheduler.sleep(self.random.uniform(0.5, 10.0))
             key = self.random.choice(orders)
 
-            def load(key: tuple[str, ...] = key) -> str:
+            def load(key: tuple[str, ...] = key) -> Loaded:
                 stored = self.history.read(ORDERS, key)
                 assert stored is not None
                 self.scheduler.sleep(self.random.choice((0.01, 0.01, 40.0)))  # slow readers bring old values back
-                return json.dumps(stored.attributes["status"])
+                return Loaded(json.dumps(stored.attributes["status"]), Version(stored.version))
 
             begun = self.scheduler.now
-            status = json.loads(cache.read(f"order/{key[0]}", "status", load))
+            status = json.loads(cache.read(f"order/{key[0]}", "status", load) or "null")
             self.history.saw(key[0], status, begun)
 
     def _forget(self, here: Process) -> None:
@@ -334,6 +259,4 @@ class World:
         while not self.faults.healed:
             self.scheduler.sleep(self.random.uniform(1, 300))
             self.faults.fired["amnesia"] += 1
-            self.cache.leases.clear()
-            self.cache.entries.clear()
-            self.cache.refills.clear()
+            self.cache.forget()

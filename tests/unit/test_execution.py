@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.cache import Hit
+from shared.cache_lives import Lives
+from shared.cache_store import Hit, Loaded, Miss
 from shared.errors import (
     CacheUnavailable,
     ClaimLost,
@@ -22,8 +23,10 @@ from shared.errors import (
 )
 from shared.job import WithoutLease
 from shared.job_record import SYSTEM, Status, record_id
+from shared.lease import Lease
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Failed, Postponed, Retried, Unknown
 from shared.retry import Retry
+from shared.tag import Tag
 from tests.world import THINGS, Note, World, body, note_job
 
 if TYPE_CHECKING:
@@ -47,7 +50,7 @@ def test_a_job_writes_its_item_its_record_and_its_tags_once() -> None:
     assert world.run(body()) == (Completed(1), True)
     assert world.thing("a") == {"id": "a", "text": "x", "times": 1}
     view = world.database.view(RECORD)
-    assert (view.status, view.attempts, view.tags) == (Status.COMPLETED, 1, ("thing/a",))
+    assert (view.status, view.attempts, view.tags) == (Status.COMPLETED, 1, (Tag("thing/a"),))
     assert json.loads(view.result) == {"written": "x"}
     assert world.cache.leases == {}
 
@@ -167,10 +170,11 @@ def test_redelivery_of_a_committed_job_repeats_only_the_invalidation() -> None:
     healthy, world.cache = world.cache, NoCache()
     world.run(body())
     world.cache = healthy
-    miss = healthy.fetch("thing/a", "n", "refill-1", timedelta(minutes=1))
-    assert miss.refill == "refill-1"
+    assert healthy.fetch("thing/a", "n", "refill-1", timedelta(minutes=1), None) == Miss()
     assert world.run(body()) == (Duplicate("completed"), True)
-    assert not healthy.store("thing/a", "n", "refill-1", "old", timedelta(minutes=1))
+    assert not healthy.store(
+        "thing/a", "n", "refill-1", Loaded("old"), Lives(timedelta(minutes=1), timedelta(minutes=1))
+    )
     assert world.thing("a") == {"id": "a", "text": "x", "times": 1}
 
 
@@ -374,7 +378,7 @@ def test_i15_a_zombie_that_lost_its_claim_changes_nothing() -> None:
 
 def test_lck_02_work_that_lost_its_lease_stops_before_its_next_step_and_keeps_its_attempt() -> None:
     def handler(payload: Note, work: UnitOfWork) -> object:
-        work.leases[0].lost.set()
+        work.guards[0].lost.set()  # type: ignore[attr-defined]
         work.read(THINGS, "a")
         pytest.fail("the next step was taken")
 
@@ -537,8 +541,8 @@ def test_a_commit_that_landed_in_the_last_attempt_is_not_dead_lettered_and_its_c
             inner.commit(*arguments)
             raise Unavailable("no answer", dependency="elsewhere")
 
-    world.cache.fetch("thing/a", "n", "r1", timedelta(days=1))
-    world.cache.store("thing/a", "n", "r1", "old", timedelta(days=1))
+    world.cache.fetch("thing/a", "n", "r1", timedelta(days=1), None)
+    world.cache.store("thing/a", "n", "r1", Loaded("old"), Lives(timedelta(days=1), timedelta(days=1)))
     world.database = Lost()
     outcome, acknowledged = world.run(body())
     assert isinstance(outcome, DeadLettered)
@@ -546,7 +550,7 @@ def test_a_commit_that_landed_in_the_last_attempt_is_not_dead_lettered_and_its_c
     assert not world.queue.dead
     world.database = inner
     assert world.run(body()) == (Duplicate("completed"), True)
-    assert not isinstance(world.cache.fetch("thing/a", "n", "r2", timedelta(days=1)), Hit)
+    assert not isinstance(world.cache.fetch("thing/a", "n", "r2", timedelta(days=1), None), Hit)
 
 
 @pytest.mark.parametrize("after", [timedelta.max, timedelta(days=10), timedelta(0), timedelta(-5)])
@@ -608,7 +612,7 @@ def test_i35_several_locks_are_taken_in_one_order_and_given_back_together() -> N
     taken: list[str] = []
 
     def handler(payload: Note, work: UnitOfWork) -> object:
-        taken.extend(lease.key for lease in work.leases)
+        taken.extend(lease.want.key for lease in work.guards if isinstance(lease, Lease))
         return None
 
     world = World.of(handler, lock=lambda payload: ("b", "a", "b"))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from shared.backends.memory import MemoryCache
+from shared.backends.memory_cache import MemoryCache
 from shared.clock import SystemClock
 from shared.errors import CacheUnavailable, LeaseLost
-from shared.lease import LeaseKeeper, valid_until
+from shared.keeper import Keeper
+from shared.lease import Leases, Want, valid_until
 from tests.world import FakeClock
 
 TTL = timedelta(seconds=30)
@@ -33,9 +35,9 @@ class Flaky(MemoryCache):
         super().finish(tags, leases)
 
 
-def keeper(clock: FakeClock) -> tuple[LeaseKeeper, Flaky]:
+def leases(clock: FakeClock) -> tuple[Leases, Flaky]:
     cache = Flaky(clock)
-    return LeaseKeeper(cache, clock), cache
+    return Leases(cache, Keeper(), clock), cache
 
 
 def test_i31_validity_counts_from_before_the_request_less_drift() -> None:
@@ -48,7 +50,7 @@ def test_i31_validity_counts_from_before_the_request_less_drift() -> None:
             clock.pass_(timedelta(seconds=31))
             return super().acquire(key, token, ttl)
 
-    lease = LeaseKeeper(Slow(clock), clock).take("k", "t", TTL)
+    lease = Leases(Slow(clock), Keeper(), clock).take(Want("k", "t", TTL))
     assert lease is not None
     with pytest.raises(LeaseLost):
         lease.check()
@@ -56,15 +58,15 @@ def test_i31_validity_counts_from_before_the_request_less_drift() -> None:
 
 def test_a_lease_is_renewed_when_a_third_has_passed_and_not_before() -> None:
     clock = FakeClock()
-    kept, cache = keeper(clock)
-    lease = kept.take("k", "t", TTL)
+    kept, cache = leases(clock)
+    lease = kept.take(Want("k", "t", TTL))
     assert lease is not None
     first = lease.valid_until
     clock.pass_(timedelta(seconds=5))
-    assert 4 < kept.renew_due() < 6
+    assert 4 < kept.keeper.renew_due() < 6
     assert lease.valid_until == first
     clock.pass_(timedelta(seconds=6))
-    kept.renew_due()
+    kept.keeper.renew_due()
     assert lease.valid_until > first
     clock.pass_(timedelta(seconds=25))
     lease.check()
@@ -73,45 +75,45 @@ def test_a_lease_is_renewed_when_a_third_has_passed_and_not_before() -> None:
 
 def test_lck_07_a_renewal_that_fails_leaves_the_lease_until_its_end_and_no_longer() -> None:
     clock = FakeClock()
-    kept, cache = keeper(clock)
-    lease = kept.take("k", "t", TTL)
+    kept, cache = leases(clock)
+    lease = kept.take(Want("k", "t", TTL))
     assert lease is not None
     cache.fail = True
     for _ in range(4):
         clock.pass_(timedelta(seconds=7))
-        kept.renew_due()
+        kept.keeper.renew_due()
     lease.check()
     clock.pass_(timedelta(seconds=2))
     with pytest.raises(LeaseLost):
         lease.check()
     cache.fail = False
-    kept.renew_due()
+    kept.keeper.renew_due()
     with pytest.raises(LeaseLost):  # lost is lost, also when Redis is back
         lease.check()
 
 
 def test_a_lease_that_went_to_another_is_told_as_lost() -> None:
     clock = FakeClock()
-    kept, cache = keeper(clock)
-    lease = kept.take("k", "t", TTL)
+    kept, cache = leases(clock)
+    lease = kept.take(Want("k", "t", TTL))
     assert lease is not None
     cache.leases["k"] = ("other", 1e9)
     clock.pass_(timedelta(seconds=15))
-    kept.renew_due()
+    kept.keeper.renew_due()
     with pytest.raises(LeaseLost):
         lease.check()
 
 
 def test_contention_gives_nothing() -> None:
-    kept, cache = keeper(FakeClock())
+    kept, cache = leases(FakeClock())
     cache.acquire("k", "other", TTL)
-    assert kept.take("k", "t", TTL) is None
+    assert kept.take(Want("k", "t", TTL)) is None
 
 
 def test_a_lease_is_given_back_once_and_a_failure_leaves_it_to_its_end() -> None:
     clock = FakeClock()
-    kept, cache = keeper(clock)
-    lease = kept.take("k", "t", TTL)
+    kept, cache = leases(clock)
+    lease = kept.take(Want("k", "t", TTL))
     assert lease is not None
     cache.fail = True
     kept.give_back([lease])
@@ -119,15 +121,15 @@ def test_a_lease_is_given_back_once_and_a_failure_leaves_it_to_its_end() -> None
     kept.give_back([lease])
     assert cache.leases["k"][0] == "t"
     clock.pass_(TTL)
-    assert kept.take("k", "t2", TTL) is not None
+    assert kept.take(Want("k", "t2", TTL)) is not None
 
 
 def test_nothing_of_an_invocation_goes_on_after_it() -> None:
     clock = FakeClock()
-    kept, _ = keeper(clock)
+    kept, _ = leases(clock)
     before = threading.active_count()
-    with kept:
-        lease = kept.take("k", "t", TTL)
+    with kept.keeper:
+        lease = kept.take(Want("k", "t", TTL))
         assert threading.active_count() == before + 1
     assert threading.active_count() == before
     assert lease is not None
@@ -145,10 +147,10 @@ def test_the_end_of_an_invocation_does_not_wait_for_every_renewal() -> None:
             clock.sleep(0.4)
             return super().renew(key, token, ttl)
 
-    kept = LeaseKeeper(Slow(clock), clock)
-    with kept:
+    kept = Leases(Slow(clock), Keeper(), clock)
+    with kept.keeper:
         for number in range(10):
-            kept.take(f"k{number}", f"t{number}", timedelta(milliseconds=300))
+            kept.take(Want(f"k{number}", f"t{number}", timedelta(milliseconds=300)))
         clock.sleep(0.2)
         begun = clock.monotonic()
     assert clock.monotonic() - begun < 2  # all ten would take four seconds
@@ -160,12 +162,34 @@ def test_the_end_of_an_invocation_does_not_wait_for_every_renewal() -> None:
 def test_the_thread_renews_a_lease_taken_while_it_waits() -> None:
     clock = SystemClock()
     cache = MemoryCache(clock)
-    with LeaseKeeper(cache, clock) as kept:
+    kept = Leases(cache, Keeper(), clock)
+    with kept.keeper:
         clock.sleep(0.05)
-        lease = kept.take("k", "t", timedelta(milliseconds=300))
+        lease = kept.take(Want("k", "t", timedelta(milliseconds=300)))
         assert lease is not None
         first = lease.valid_until
         deadline = clock.monotonic() + 5
         while lease.valid_until == first and clock.monotonic() < deadline:
             clock.sleep(0.02)
         assert lease.valid_until > first
+
+
+@dataclass
+class Suspended(FakeClock):
+    """The clock of a machine whose monotonic time stood still while it was suspended."""
+
+    stood_still: timedelta = timedelta(0)
+
+    def monotonic(self) -> float:
+        return super().monotonic() - self.stood_still.total_seconds()
+
+
+def test_i33_a_machine_that_was_suspended_finds_its_lease_lost_by_the_wall_clock() -> None:
+    clock = Suspended()
+    lease = Leases(MemoryCache(clock), Keeper(), clock).take(Want("k", "t", TTL))
+    assert lease is not None
+    clock.pass_(TTL)
+    clock.stood_still = TTL
+    assert clock.monotonic() < lease.valid_until
+    with pytest.raises(LeaseLost):
+        lease.check()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from redis.crc import key_slot
 
-from shared.backends import redis as backend
-from shared.backends.redis import lease_key, tag_key
+from shared.backends import redis, redis_cache, redis_keys
+from shared.backends.redis_keys import lease_key, tag_key
 
 STRANGE = ["a}b", "{}", "x{y}z", "{", "}", "}{", "ünïcode", "\u4e2d", "a%7Db", "\ud83d", " ", "a\nb", "%", "/", ":"]
 NAMES = [f"order/{number}" for number in range(1000)] + STRANGE
@@ -29,15 +29,31 @@ def test_lck_08_lease_and_tag_of_one_entity_share_a_slot() -> None:
     assert {key_slot(lease_key(name).encode()) == key_slot(tag_key(name).encode()) for name in NAMES} == {True}
 
 
+def scripts() -> dict[str, str]:
+    """Every Lua script of the product, by its name."""
+    return {
+        name: value
+        for module in (redis, redis_cache)
+        for name, value in vars(module).items()
+        if name.isupper() and not name.startswith("_") and isinstance(value, str)
+    }
+
+
 def test_lck_08_every_script_touches_one_key_and_gets_it_as_a_key() -> None:
-    scripts = [getattr(backend, name) for name in ("ACQUIRE", "RENEW", "RELEASE", "FETCH", "STORE")]
-    for script in scripts:
+    assert set(scripts()) == {
+        *("ACQUIRE", "RENEW", "RELEASE"),
+        *("FETCH", "STORE", "PUT", "PROLONG", "ABANDON", "DISCARD", "DROP"),
+    }
+    for script in scripts().values():
         assert set(re.findall(r"KEYS\[(\d+)\]", script)) == {"1"}
-        calls = re.findall(r"redis\.call\('\w+', ([^,)]+)", script)
+        calls = [call for call in re.findall(r"redis\.call\(([^)]+)\)", script) if call != "'TIME'"]
         assert calls
-        assert set(calls) == {"KEYS[1]"}
+        assert {call.split(", ")[1] for call in calls} == {"KEYS[1]"}
 
 
 def test_no_other_module_of_the_backend_names_a_key() -> None:
-    text = Path(backend.__file__).read_text(encoding="utf-8")
-    assert text.count('f"lease:') == text.count('f"cache:') == 1
+    folder = Path(redis_keys.__file__).parent
+    for prefix in ('"lease:', '"cache:'):
+        assert [path.name for path in folder.glob("*.py") if prefix in path.read_text(encoding="utf-8")] == [
+            "redis_keys.py"
+        ]

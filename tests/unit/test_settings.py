@@ -19,6 +19,8 @@ SETTINGS = Settings(
     cache_port="6380",
     cache_tls=False,
     cache_cluster=False,
+    cache_user="tahan-user",
+    cache_name="tahan-cache",
     pace=0.1,
 )
 

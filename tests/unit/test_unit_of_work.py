@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 
-from shared.backends.memory import MemoryCache, MemoryTransport
+from shared.backends.memory_cache import MemoryCache
 from shared.backends.memory_database import MemoryDatabase
+from shared.backends.memory_transport import MemoryTransport
 from shared.dependency import Dependency, Reply
 from shared.errors import DeclarationError, LeaseLost, Refused
 from shared.item import Create, Delete, Replace, Stored, Unchanged, Write
 from shared.job_record import Reconciliation, Status
-from shared.lease import Lease
+from shared.lease import Lease, Want
 from shared.message import Message
 from shared.table import Table
+from shared.tag import Tag, Version
 from shared.unit_of_work import UnitOfWork
 from tests.world import START, THINGS, Counter, FakeClock
 
@@ -173,6 +175,16 @@ def test_a_delay_that_sqs_refuses_is_refused(delay: timedelta) -> None:
         Case().work.enqueue(Message("note", 1, "k", "{}"), delay=delay)
 
 
+def test_of_two_invalidations_of_one_tag_the_higher_floor_holds() -> None:
+    work = Case().work
+    work.invalidate("a", version=7)
+    work.invalidate("a", "b", version=6)
+    work.invalidate("a")
+    assert work.tags == (Tag("a", Version(7)), Tag("b", Version(6)))
+    work.invalidate("a", version=Version(1, epoch=2))
+    assert work.tags == (Tag("a", Version(1, epoch=2)), Tag("b", Version(6)))
+
+
 def test_messages_tags_and_reconciliations_are_collected() -> None:
     work = Case().work
     work.enqueue(Message("note", 1, "k", "{}"), worker="others", delay=timedelta(seconds=3))
@@ -181,11 +193,15 @@ def test_messages_tags_and_reconciliations_are_collected() -> None:
     work.reconcile(Reconciliation("r", Status.COMPLETED))
     (posting,) = work.postings
     assert (posting.worker, posting.delay) == ("others", timedelta(seconds=3))
-    assert work.tags == ("a", "b")
+    assert work.tags == (Tag("a"), Tag("b"))
     assert work.reconciliations == (Reconciliation("r", Status.COMPLETED),)
     for wrong in ("", 5, None):
         with pytest.raises(Refused, match="a string that is not empty"):
             work.invalidate(wrong)  # type: ignore[arg-type]
+    for number in (-1, True, "7", 10**99):
+        with pytest.raises(Refused, match="A version is made of integers"):
+            work.invalidate("c", version=number)  # type: ignore[arg-type]
+    assert work.tags == (Tag("a"), Tag("b"))
     with pytest.raises(Refused, match="settled twice"):
         work.reconcile(Reconciliation("r", Status.FAILED))
     with pytest.raises(Refused, match="not as running"):
@@ -214,8 +230,9 @@ def test_lck_07_a_lost_lease_is_told_before_the_next_step(step: str) -> None:
     clock = FakeClock()
     cache = MemoryCache(clock)
     cache.acquire("k", "t", timedelta(seconds=30))
-    lease = Lease("k", "t", timedelta(seconds=30), 29.0, clock)
-    case = Case(leases=(lease,))
+    want = Want("k", "t", timedelta(seconds=30))
+    lease = Lease(want, cache, clock, 29.0, clock.now() + want.ttl)
+    case = Case(guards=(lease,))
     lease.lost.set()
     with pytest.raises(LeaseLost):
         case.work.read(THINGS, "a") if step == "read" else case.work.call(SHOP, "GET", "/")

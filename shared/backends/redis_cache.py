@@ -1,0 +1,239 @@
+"""Cache entries in Valkey or Redis: a tag is one hash, so one key, one hash slot and one atomic drop.
+
+Its fields: `m` + name, an entry's hard and soft end and its version; `v` + name, its value, missing for an absence;
+`t` + name, the end of a refill lease and its token; `n`, the newest version ever stored here; `f`, a floor's end and
+version. Value and rest are two fields, so that a script that decides about an entry does not copy its value.
+Versions are compared as text (see shared/tag.py), times are the server's, in milliseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, cast
+
+from shared.backends.redis_connection import Command
+from shared.backends.redis_keys import escaped, millis, tag_key
+from shared.cache_store import AFTERLIFE, Busy, Found, Hit, Loaded, Miss, Stale
+from shared.errors import Refused
+from shared.tag import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shared.backends.redis_connection import Connection
+    from shared.cache_lives import Lives
+    from shared.tag import Tag
+
+_NOW = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local function moment(millis)
+  return string.format('%.0f', now + millis)
+end
+"""
+_FLOOR = """
+local function floor()
+  local till, version = string.match(redis.call('HGET', KEYS[1], 'f') or '', '^(%d+) (%d+)$')
+  return till and now < tonumber(till) and version or ''
+end
+"""
+# An entry past its hard end is missing for every script, whether or not a sweep has come by.
+_KEPT = """
+local function kept(name)
+  local hard, soft, version = string.match(redis.call('HGET', KEYS[1], 'm' .. name) or '', '^(%d+) (%d+) (%d*)$')
+  if hard and now < tonumber(hard) then
+    return version, tonumber(soft), tonumber(hard)
+  end
+end
+local function refill(name)
+  local till, token = string.match(redis.call('HGET', KEYS[1], 't' .. name) or '', '^(%d+) (.*)$')
+  if till and now < tonumber(till) + tonumber(ARGV[2]) then
+    return token, tonumber(till)
+  end
+end
+"""
+# The hash lives as long as the longest-lived thing in it. A tag that is always in use never expires as a whole: each
+# write looks at some fields by chance and removes what has passed, so that what is dead stays in proportion.
+_WRITTEN = """
+local function written(millis)
+  if redis.call('PTTL', KEYS[1]) < millis then
+    redis.call('PEXPIRE', KEYS[1], millis)
+  end
+  for _, field in ipairs(redis.call('HRANDFIELD', KEYS[1], 4)) do
+    local kind, name = string.sub(field, 1, 1), string.sub(field, 2)
+    if kind == 'm' and not kept(name) then
+      redis.call('HDEL', KEYS[1], 'm' .. name, 'v' .. name)
+    elseif kind == 't' and not refill(name) then
+      redis.call('HDEL', KEYS[1], field)
+    end
+  end
+end
+"""
+_KEEP = """
+local function keep(name, version, soft, hard, value)
+  redis.call('HDEL', KEYS[1], 't' .. name, 'v' .. name)
+  redis.call('HSET', KEYS[1], 'm' .. name, moment(hard) .. ' ' .. moment(soft) .. ' ' .. version)
+  if value then
+    redis.call('HSET', KEYS[1], 'v' .. name, value)
+  end
+  if version > (redis.call('HGET', KEYS[1], 'n') or '') then
+    redis.call('HSET', KEYS[1], 'n', version)
+  end
+  written(tonumber(hard))
+  return 1
+end
+"""
+_PREFACE = _NOW + _FLOOR + _KEPT + _WRITTEN
+# Of every script but the last: ARGV[1] is the name, ARGV[2] for how long a token outlives its lease.
+FETCH = f"""{_PREFACE}
+local name, token, lease, at_least = ARGV[1], ARGV[3], tonumber(ARGV[4]), ARGV[5]
+local version, soft, hard = kept(name)
+if version and version < at_least then
+  version = nil
+end
+local value = version and redis.call('HGET', KEYS[1], 'v' .. name)
+if version and now < soft then
+  return {{'hit', value, version}}
+end
+local holder, till = refill(name)
+if holder and holder ~= token and now < till then
+  if version then
+    return {{'refreshing', value, version}}
+  end
+  return {{'busy', till - now}}
+end
+redis.call('HSET', KEYS[1], 't' .. name, moment(lease) .. ' ' .. token)
+written(lease + tonumber(ARGV[2]))
+if version then
+  return {{'stale', value, version, hard - now}}
+end
+return {{'miss'}}
+"""
+STORE = f"""{_PREFACE}{_KEEP}
+local name, version = ARGV[1], ARGV[4]
+if refill(name) ~= ARGV[3] then
+  return 0
+end
+if version ~= '' and (version < floor() or version < (kept(name) or '')) then
+  redis.call('HDEL', KEYS[1], 't' .. name)
+  return 0
+end
+return keep(name, version, ARGV[5], ARGV[6], ARGV[7])
+"""
+PUT = f"""{_PREFACE}{_KEEP}
+local name, version = ARGV[1], ARGV[3]
+local known = kept(name) or ''
+if known == '' then
+  redis.call('HDEL', KEYS[1], 'm' .. name, 'v' .. name, 't' .. name)
+  return 0
+end
+if version < known then
+  return 0
+end
+return keep(name, version, ARGV[4], ARGV[5], ARGV[6])
+"""
+PROLONG = f"""{_PREFACE}
+local name, lease = ARGV[1], tonumber(ARGV[4])
+if refill(name) ~= ARGV[3] then
+  return 0
+end
+redis.call('HSET', KEYS[1], 't' .. name, moment(lease) .. ' ' .. ARGV[3])
+written(lease + tonumber(ARGV[2]))
+return 1
+"""
+ABANDON = f"""{_NOW}{_KEPT}
+if refill(ARGV[1]) == ARGV[3] then
+  return redis.call('HDEL', KEYS[1], 't' .. ARGV[1])
+end
+return 0
+"""
+DISCARD = """
+return redis.call('HDEL', KEYS[1], 'm' .. ARGV[1], 'v' .. ARGV[1], 't' .. ARGV[1])
+"""
+# All goes but the floor: the highest of the one there was, the one given, and what was ever stored here. A server without
+# memory refuses a script's first write if it may need some, and DEL needs none: an invalidation goes through.
+DROP = f"""{_NOW}{_FLOOR}
+local version = floor()
+for _, other in ipairs({{ARGV[1], redis.call('HGET', KEYS[1], 'n') or ''}}) do
+  if version < other then
+    version = other
+  end
+end
+redis.call('DEL', KEYS[1])
+if version ~= '' then
+  redis.call('HSET', KEYS[1], 'f', moment(tonumber(ARGV[2])) .. ' ' .. version)
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
+return 1
+"""
+
+
+def drop(tag: Tag) -> Command:
+    """The command that drops the tag: entries and refill tokens go, a floor stays."""
+    return Command.script(DROP, tag_key(tag.name), _text(tag.floor), millis(AFTERLIFE))
+
+
+@dataclass(frozen=True, slots=True)
+class RedisCache:
+    """Cache entries; tags are dropped by `RedisStore.finish`, together with the leases."""
+
+    connection: Connection
+
+    def fetch(self, tag: str, name: str, token: str, lease: timedelta, at_least: Version | None) -> Found:
+        """Give the entry, or the refill lease, or tell who is before."""
+        reply = cast("Sequence[object]", self._eval(FETCH, tag, name, token, millis(lease), _text(at_least)))
+        match reply:
+            case ["hit", value, version]:
+                return Hit(_loaded(value, version))
+            case ["refreshing", value, version]:
+                return Hit(_loaded(value, version), refreshing=True)
+            case ["stale", value, version, left]:
+                return Stale(_loaded(value, version), _time(left))
+            case ["busy", left]:
+                return Busy(_time(left))
+            case _:
+                return Miss()
+
+    def store(self, tag: str, name: str, token: str, entry: Loaded, lives: Lives) -> bool:
+        """Keep what was loaded, if its token is still there and nothing newer is known."""
+        return bool(self._eval(STORE, tag, name, token, *_written(entry, lives)))
+
+    def prolong(self, tag: str, name: str, token: str, lease: timedelta) -> bool:
+        """Renew the refill lease."""
+        return bool(self._eval(PROLONG, tag, name, token, millis(lease)))
+
+    def abandon(self, tag: str, name: str, token: str) -> None:
+        """Give the refill lease back."""
+        self._eval(ABANDON, tag, name, token)
+
+    def put(self, tag: str, name: str, entry: Loaded, lives: Lives) -> bool:
+        """Move a versioned entry forward."""
+        if entry.version is None:
+            message = "Only an entry with a version can be put: without one nobody can tell old from new."
+            raise Refused(message)
+        return bool(self._eval(PUT, tag, name, *_written(entry, lives)))
+
+    def discard(self, tag: str, name: str) -> None:
+        """Forget the entry and revoke its refill token."""
+        self._eval(DISCARD, tag, name)
+
+    def _eval(self, script: str, tag: str, name: str, *arguments: str) -> object:
+        return self.connection.send(Command.script(script, tag_key(tag), escaped(name), millis(AFTERLIFE), *arguments))
+
+
+def _written(entry: Loaded, lives: Lives) -> tuple[str, ...]:
+    value = () if entry.value is None else (entry.value,)
+    return (_text(entry.version), millis(lives.soft), millis(lives.hard), *value)
+
+
+def _loaded(value: object, version: object) -> Loaded:
+    return Loaded(None if value is None else str(value), Version.read(str(version)) if version else None)
+
+
+def _text(version: Version | None) -> str:
+    return "" if version is None else version.text
+
+
+def _time(left: object) -> timedelta:
+    return timedelta(milliseconds=int(str(left)))

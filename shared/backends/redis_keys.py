@@ -1,0 +1,29 @@
+"""How keys and durations are written in Valkey or Redis. No other module of the backend names a key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+
+def lease_key(key: str) -> str:
+    """The Redis key of a lock key; the braces make it one hash slot, whatever characters the lock key has."""
+    return f"lease:{{{escaped(key)}}}"
+
+
+def tag_key(tag: str) -> str:
+    """The Redis key of a cache tag."""
+    return f"cache:{{{escaped(tag)}}}"
+
+
+def escaped(name: str) -> str:
+    """The name in characters that have no meaning in a key and that every encoding has."""
+    return quote(name, safe="/:", errors="surrogatepass")
+
+
+def millis(time: timedelta) -> str:
+    """Whole milliseconds, at least one: Redis refuses an expiry of none."""
+    return str(max(1, int(time.total_seconds() * 1000)))

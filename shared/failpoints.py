@@ -1,0 +1,68 @@
+"""Named places behind every step that does I/O, where tests let a process die or stand still.
+
+Off, a failpoint is one comparison. Nothing in the product switches them on: there is no setting for it, only `armed`,
+which tests call; a test holds that to be so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+class Failpoint(StrEnum):
+    """Every failpoint, in the order in which a message may pass them; a test shows that each is passed."""
+
+    RECEIVED = "received"  # nothing has been done for the delivery yet
+    LOCKED_TOGETHER = "locked-together"  # the leases of a batch are taken
+    LEASED = "leased"
+    CLAIMED = "claimed"
+    ITEM_READ = "item-read"
+    FENCED = "fenced"  # a fencing number is allocated
+    CALLING = "calling"  # an outside call is about to be sent
+    CALLED = "called"  # its answer is here
+    BEAT_CLAIM = "beat-claim"  # a heartbeat has prolonged the claim
+    BEAT_MESSAGE = "beat-message"  # and hidden the message for longer
+    HANDLED = "handled"  # the handler has returned, nothing is written
+    COMMITTED = "committed"
+    CLAIM_RELEASED = "claim-released"
+    INVALIDATED = "invalidated"  # tags dropped, leases given back
+    LEASES_RETURNED = "leases-returned"  # of a delivery that ended early
+    HIDDEN = "hidden"  # the message's wait is set
+    SENT_ANEW = "sent-anew"  # its copy is in the outbox
+    DEAD_LETTER_SENT = "dead-letter-sent"
+    BURIED = "buried"  # the job record is marked dead-lettered
+    ANSWERING = "answering"  # the batch is done, Lambda does not know yet
+    RELAY_RECEIVED = "relay-received"
+    RELAY_SENT = "relay-sent"  # some messages are on their queues, none is marked
+    RELAY_MARKED = "relay-marked"
+    RELAY_PARKED = "relay-parked"
+    PRODUCING = "producing"  # a producer is about to send
+    PRODUCED = "produced"
+    CACHE_FETCHED = "cache-fetched"
+    CACHE_LOADED = "cache-loaded"  # read from the source, not stored yet
+    CACHE_STORED = "cache-stored"
+
+
+_action: Callable[[Failpoint], None] | None = None
+
+
+def failpoint(name: Failpoint) -> None:
+    """Do what tests have armed; otherwise nothing."""
+    if _action is not None:
+        _action(name)
+
+
+@contextlib.contextmanager
+def armed(action: Callable[[Failpoint], None]) -> Iterator[None]:
+    """Call `action` at every failpoint of this process while the block lasts; for tests alone."""
+    global _action  # noqa: PLW0603 - one switch for the process, as cheap as can be where it is off
+    before, _action = _action, action
+    try:
+        yield
+    finally:
+        _action = before

@@ -1,0 +1,153 @@
+"""The heartbeat of one long job: prolongs its claim and hides its message, each a few beats ahead.
+
+So a crash is repaired in seconds, although the queue's own visibility timeout is long.
+
+It stops at the job's deadline, where it is refused, and at SQS's 12 hours from the receipt. A job whose heart has
+stopped is told before its next step.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from shared.errors import ClaimLost, LeaseLost, Refused, Unavailable
+from shared.failpoints import Failpoint, failpoint
+from shared.keeper import IDLE
+from shared.retry import LONGEST_WAIT
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    from shared.clock import Clock
+    from shared.delivery import Delivery
+    from shared.job_record import Hold
+    from shared.telemetry import Telemetry
+
+BEATS_AHEAD = 3  # so that two beats may fail
+SHORTEST_WAIT = 0.05  # seconds
+
+
+class Prolongs(Protocol):
+    """What a heartbeat asks of the store of job records."""
+
+    def prolong(self, hold: Hold, until: datetime, now: datetime) -> None:
+        """Move the claim's deadline.
+
+        Raises:
+            ClaimLost: the job is no longer held.
+            Unavailable: the store did not answer.
+        """
+        ...
+
+
+class Hides(Protocol):
+    """What it asks of the queue."""
+
+    def hide(self, delivery: Delivery, after: timedelta) -> None:
+        """Have the message come back after that time.
+
+        Raises:
+            Unavailable: no answer.
+            Refused: the receipt is no longer valid, or its 12 hours are over.
+        """
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Heartbeat:
+    """Keeps one delivery of a long job from its receipt, and its claim once there is one.
+
+    Attributes:
+        beat: time from one beat to the next; claim and message are kept `BEATS_AHEAD` of them.
+        hold: the claim, from when it is granted.
+        deadline: when the handler must have returned; nothing is prolonged after it.
+    """
+
+    delivery: Delivery
+    beat: timedelta
+    records: Prolongs
+    queue: Hides
+    clock: Clock
+    telemetry: Telemetry
+    hold: Hold | None = None
+    deadline: datetime | None = None
+    lost: threading.Event = field(default_factory=threading.Event)
+    _received: float = field(init=False)
+    _due: float = field(init=False)
+    _ends: float = field(init=False)
+    _claim_is_lost: bool = False
+
+    def __post_init__(self) -> None:
+        """Count from now: the message has just been received."""
+        self._received = self._due = self.clock.monotonic()
+        self._ends = self._received + self.ahead.total_seconds()
+
+    @property
+    def ahead(self) -> timedelta:
+        """How far ahead claim and message are kept."""
+        return BEATS_AHEAD * self.beat
+
+    def begin(self, hold: Hold, deadline: datetime) -> None:
+        """The claim is granted, just now and for `ahead`."""
+        self._ends = self.clock.monotonic() + self.ahead.total_seconds()
+        self.deadline = deadline
+        self.hold = hold
+
+    def check(self) -> None:
+        """Return while the heart beats.
+
+        Raises:
+            ClaimLost: another attempt has the job.
+            LeaseLost: the message may be given to another.
+        """
+        if self.hold is not None and self.clock.monotonic() >= self._ends and not self._is_past_deadline():
+            self.lost.set()
+        if self._claim_is_lost:
+            message = "Another attempt took the job over while this one worked."
+            raise ClaimLost(message)
+        if self.lost.is_set():
+            message = "The heartbeat could not go on: the message may come back while this attempt works."
+            raise LeaseLost(message)
+
+    def renew(self) -> float:
+        """Beat if it is time to; give the seconds until it is again."""
+        sent = self.clock.monotonic()
+        if sent < self._due:
+            return self._due - sent
+        if self._is_past_deadline():
+            return IDLE  # the claim and the message's wait run out by themselves
+        if sent - self._received > (LONGEST_WAIT - self.ahead).total_seconds():
+            return self._lose("limit")
+        try:
+            self._prolong()
+        except ClaimLost:
+            self._claim_is_lost = True
+            return self._lose("claim")
+        except Refused:
+            return self._lose("message")
+        except Unavailable:
+            if self.clock.monotonic() >= self._ends:
+                return self._lose("no-answer")
+            self._due = sent + max(SHORTEST_WAIT, self.beat.total_seconds() / 4)
+            return self._due - sent
+        self._ends = sent + self.ahead.total_seconds()
+        self._due = sent + self.beat.total_seconds()
+        return self.beat.total_seconds()
+
+    def _prolong(self) -> None:
+        if self.hold is not None:  # before the message: a copy that comes back early finds the job held
+            now = self.clock.now()
+            self.records.prolong(self.hold, now + self.ahead, now)
+            failpoint(Failpoint.BEAT_CLAIM)
+        self.queue.hide(self.delivery, self.ahead)
+        failpoint(Failpoint.BEAT_MESSAGE)
+
+    def _lose(self, what: str) -> float:
+        self.lost.set()
+        self.telemetry.warn("heartbeat_stopped", message_id=self.delivery.message_id, because=what)
+        return IDLE
+
+    def _is_past_deadline(self) -> bool:
+        return self.deadline is not None and self.clock.now() >= self.deadline

@@ -1,0 +1,94 @@
+"""The worker whose processes are killed: payments, and a long job with a heartbeat and a fencing number."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from functions import payments
+from shared.job import job
+from shared.payload import Payload
+from shared.retry import Retry
+from shared.table import Table
+from shared.worker import Worker
+
+if TYPE_CHECKING:
+    from shared.unit_of_work import UnitOfWork
+
+BREWS = Table("brews", key="id")
+BARRELS = Table("barrels", key="id")
+STEPS = 5
+STEP = timedelta(seconds=4)  # at the pace of 1
+
+
+class Brew(Payload):
+    """Brew something."""
+
+    pot: str
+
+
+@job(
+    "brew",
+    timeout=timedelta(seconds=90),
+    max_latency=timedelta(minutes=10),
+    heartbeat=timedelta(seconds=10),
+    retry=Retry(max_attempts=5, base=timedelta(seconds=10), cap=timedelta(seconds=20)),
+    lock=lambda payload: f"pot/{payload.pot}",
+    uses=(BREWS.read_write,),
+)
+def brew(payload: Brew, work: UnitOfWork) -> dict[str, int]:
+    """Count how often the pot was brewed, slowly."""
+    number = work.fencing_number()
+    pot = work.read(BREWS, payload.pot)
+    for _ in range(STEPS):
+        work.clock.sleep(STEP.total_seconds() * PACE)
+        work.check()
+    times = 0 if pot is None else pot["times"]
+    assert isinstance(times, int)
+    if pot is None:
+        work.create(BREWS, id=payload.pot, times=1)
+    else:
+        work.update(pot, times=times + 1)
+    work.invalidate(f"pot/{payload.pot}")
+    return {"number": number}
+
+
+class Pour(Payload):
+    """Pour some litres into a barrel."""
+
+    barrel: str
+    litres: int
+
+
+@job(
+    "pour",
+    timeout=timedelta(seconds=20),
+    max_latency=timedelta(minutes=10),
+    retry=Retry(max_attempts=3, base=timedelta(seconds=3), cap=timedelta(seconds=20)),
+    uses=(BARRELS.read_write,),
+)
+def pour(payload: Pour, work: UnitOfWork) -> None:
+    """Without a lock: only the commit's conditions keep two apart."""
+    barrel = work.read(BARRELS, payload.barrel)
+    if barrel is None:
+        work.create(BARRELS, id=payload.barrel, litres=payload.litres)
+        return
+    litres = barrel["litres"]
+    assert isinstance(litres, int)
+    work.update(barrel, litres=litres + payload.litres)
+
+
+class Impatient(Worker):
+    """A queue that takes messages away early, so that they are sent anew early."""
+
+    __slots__ = ()
+
+    @property
+    def max_receive_count(self) -> int:
+        return 5
+
+
+PACE = 0.1
+CRASHING = Worker("payments", jobs=(*payments.WORKER.jobs, brew, pour), batch_size=3)
+IMPATIENT = Impatient("payments", jobs=payments.WORKER.jobs, batch_size=3)
+WORKERS = {"crashing": CRASHING, "impatient": IMPATIENT}

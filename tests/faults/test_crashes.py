@@ -1,0 +1,297 @@
+"""A process that kills itself at every failpoint, once and twice in a row, in the mode that `make faults MODE=` asks for.
+
+Each failpoint has a scene that passes it. The scenes run side by side, since they mostly wait for what a crash left
+behind to run out; the tests then look at what became of each. The witness of a crash is its process's exit status.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from local.cached import CachedTags
+from shared.failpoints import Failpoint
+from shared.job_record import SYSTEM, Status, record_id
+from shared.outbox import Posting
+from tests.aws import CREDENTIALS
+from tests.faults.jobs import BREWS, CRASHING, IMPATIENT
+from tests.faults.lives import Life, cached_status
+from tests.modes import MODE, Mode, chosen
+from tests.stack import new_stack
+
+if TYPE_CHECKING:
+    from local.provider import Provider
+    from local.valkey import Valkey
+    from tests.stack import Stack
+
+SIDE_BY_SIDE = 6
+PATIENCE = timedelta(seconds=150)
+TIMES = (1, 2) if MODE in os.environ else (1,)  # all of it is `make faults`
+
+
+@dataclass
+class Scene:
+    """One stack with something to do, and a process that dies on the way."""
+
+    stack: Stack
+    name: str
+    point: Failpoint
+    program: str = "consume"
+    worker: str = "crashing"
+    arguments: dict[str, Any] = field(default_factory=dict)
+    statuses: list[int | None] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def intent(self) -> str:
+        return f"pi_{self.arguments.get('behaviour', 'ok')}_{self.name}"
+
+    def seed(self, *, cached: bool = True) -> None:
+        self.stack.seed(order_id=self.name, payment_intent_id=self.intent)
+        if cached:
+            self.tags.fill(f"order/{self.name}", "as it was before")
+
+    @property
+    def tags(self) -> CachedTags:
+        return CachedTags(self.stack.settings.cache_host, int(self.stack.settings.cache_port))
+
+    def send(self, job_type: str, payload: dict[str, str]) -> None:
+        self.stack.send(json.dumps({"job_type": job_type, "idempotency_key": self.name, "payload": payload}))
+
+    def send_capture(self, order: str | None = None) -> None:
+        self.send("capture-payment", {"order_id": order or self.name, "payment_intent_id": self.intent})
+
+    def crash(self, times: int) -> None:
+        """Let processes die, one after the other."""
+        environ = {**CREDENTIALS, "AWS_ENDPOINT_URL": os.environ["AWS_ENDPOINT_URL"]}
+        for _ in range(times):
+            life = Life(
+                self.program,
+                self.stack.settings,
+                environ,
+                self.point,
+                worker=self.worker,
+                mode=chosen(),
+                arguments={"order": self.name, "intent": self.intent},
+            )
+            process = life.start()
+            process.join(90)
+            self.statuses.append(process.exitcode)
+            process.kill()
+
+    def finish(self) -> None:
+        begun = time.monotonic()
+        self.stack.run(patience=PATIENCE)
+        self.seconds = time.monotonic() - begun
+
+    def status(self, job_type: str = "capture-payment") -> Status | None:
+        records = self.stack.database.records(self.stack.runtime.clock)
+        view = records.view(record_id(SYSTEM, job_type, self.name))
+        return None if view is None else view.status
+
+
+def paid_once(scene: Scene) -> None:
+    order = scene.stack.order(scene.name)
+    assert (order["status"], order["version"]) == ("paid", "2")
+    assert len(scene.stack.provider.ledger.charges_of(scene.intent)) == 1
+    assert scene.status() is Status.COMPLETED
+    assert scene.stack.dead_letters() == []
+    assert scene.tags.present([f"order/{scene.name}"]) == frozenset()
+
+
+def dead_lettered(scene: Scene) -> None:
+    letters = scene.stack.dead_letters()
+    assert letters
+    assert {reason["reason"] for _, reason in letters} == {"unknown-order"}
+    assert scene.status() is Status.DEAD_LETTERED
+    assert scene.stack.provider.ledger.charges_of(scene.intent) == []
+
+
+def brewed_once(scene: Scene) -> None:
+    item = scene.stack.database.items.read(BREWS, (scene.name,))
+    assert item is not None
+    assert (item.attributes["times"], item.version) == (1, 1)
+    assert scene.status("brew") is Status.COMPLETED
+    assert scene.stack.dead_letters() == []
+    # The queue would have kept the message for six times the function's timeout; the heartbeat had it back.
+    assert scene.seconds < scene.stack.worker.visibility_timeout.total_seconds()
+
+
+def parked_and_the_others_sent(scene: Scene) -> None:
+    outbox = scene.stack.database.client.scan(TableName=scene.stack.settings.outbox_table, ConsistentRead=True)
+    (stranger,) = [item for item in outbox["Items"] if item["worker"]["S"] == "stranger"]
+    assert "stranger" in str(stranger)
+    assert "parked" in str(stranger)
+    paid_once(scene)
+
+
+def capture(scene: Scene) -> None:
+    scene.seed()
+    scene.send_capture()
+
+
+def busy(scene: Scene) -> None:
+    scene.arguments["behaviour"] = "503x2"
+    capture(scene)
+
+
+def hopeless(scene: Scene) -> None:
+    scene.send_capture("no such order")
+
+
+def brewing(scene: Scene) -> None:
+    scene.send("brew", {"pot": scene.name})
+
+
+def impatient(scene: Scene) -> None:
+    scene.arguments["behaviour"] = "503x2"
+    scene.worker = "impatient"
+    capture(scene)
+
+
+def posted(scene: Scene) -> None:
+    """The capture lies in the outbox, behind one for a worker that does not exist."""
+    scene.seed()
+    body = json.dumps(
+        {
+            "job_type": "capture-payment",
+            "idempotency_key": scene.name,
+            "payload": {"order_id": scene.name, "payment_intent_id": scene.intent},
+        }
+    )
+    outbox = scene.stack.runtime.settlement.outbox
+    now = scene.stack.runtime.clock.now()
+    outbox.post(Posting(f"{scene.name}-1", "stranger", body, timedelta(0), None), now)
+    outbox.post(Posting(f"{scene.name}-2", "payments", body, timedelta(0), None), now)
+    scene.program = "relay"
+
+
+def produced(scene: Scene) -> None:
+    scene.seed()
+    scene.program = "produce"
+
+
+def produced_again(scene: Scene) -> None:
+    """The producer does not know whether it sent, and sends again with the same key."""
+    scene.send_capture()
+
+
+def read_through(scene: Scene) -> None:
+    """A reader dies on the way; then another reads, the order is paid, and a third one reads."""
+    scene.seed(cached=False)
+    scene.program = "read"
+
+
+def read_and_paid(scene: Scene) -> None:
+    assert cached_status(scene.stack.settings, scene.name) == "pending"
+    scene.send_capture()
+
+
+def read_as_paid(scene: Scene) -> None:
+    assert cached_status(scene.stack.settings, scene.name) == "paid"
+    order = scene.stack.order(scene.name)
+    assert (order["status"], order["version"]) == ("paid", "2")
+
+
+Step = Callable[[Scene], None]
+PAYING = (capture, None, paid_once)
+BREWING = (brewing, None, brewed_once)
+READING = (read_through, read_and_paid, read_as_paid)
+RELAYING = (posted, None, parked_and_the_others_sent)
+SCENES: dict[Failpoint, tuple[Step, Step | None, Step]] = {
+    Failpoint.RECEIVED: PAYING,
+    Failpoint.LOCKED_TOGETHER: PAYING,
+    Failpoint.LEASED: PAYING,
+    Failpoint.CLAIMED: PAYING,
+    Failpoint.ITEM_READ: PAYING,
+    Failpoint.FENCED: BREWING,
+    Failpoint.CALLING: PAYING,
+    Failpoint.CALLED: PAYING,
+    Failpoint.BEAT_CLAIM: BREWING,
+    Failpoint.BEAT_MESSAGE: BREWING,
+    Failpoint.HANDLED: PAYING,
+    Failpoint.COMMITTED: PAYING,
+    Failpoint.CLAIM_RELEASED: (busy, None, paid_once),
+    Failpoint.INVALIDATED: PAYING,
+    Failpoint.LEASES_RETURNED: PAYING,
+    Failpoint.HIDDEN: (busy, None, paid_once),
+    Failpoint.SENT_ANEW: (impatient, None, paid_once),
+    Failpoint.DEAD_LETTER_SENT: (hopeless, None, dead_lettered),
+    Failpoint.BURIED: (hopeless, None, dead_lettered),
+    Failpoint.ANSWERING: PAYING,
+    Failpoint.RELAY_RECEIVED: RELAYING,
+    Failpoint.RELAY_SENT: RELAYING,
+    Failpoint.RELAY_MARKED: RELAYING,
+    Failpoint.RELAY_PARKED: RELAYING,
+    Failpoint.PRODUCING: (produced, produced_again, paid_once),
+    Failpoint.PRODUCED: (produced, produced_again, paid_once),
+    Failpoint.CACHE_FETCHED: READING,
+    Failpoint.CACHE_LOADED: READING,
+    Failpoint.CACHE_STORED: READING,
+}
+
+
+# A second process finds the step done, and does not come by again.
+DONE_ONCE = {
+    Failpoint.COMMITTED,
+    Failpoint.SENT_ANEW,
+    Failpoint.DEAD_LETTER_SENT,
+    Failpoint.BURIED,
+    Failpoint.CACHE_STORED,
+}
+# Without leases nothing is leased.
+LEASING = {Failpoint.LOCKED_TOGETHER, Failpoint.LEASED}
+CRASHES = [
+    (point, times)
+    for times in TIMES
+    for point in SCENES
+    if not (times > 1 and point in DONE_ONCE) and not (chosen() is Mode.REDIS_GONE and point in LEASING)
+]
+
+
+@pytest.fixture(scope="module")
+def played(aws_endpoint: str, valkey: Valkey, faults_provider: Provider) -> dict[tuple[Failpoint, int], Any]:
+    """Every scene, played to its end; a scene that failed on the way is there as its exception."""
+
+    def play(point: Failpoint, times: int) -> Scene:
+        begin, after, _ = SCENES[point]
+        worker = IMPATIENT if begin is impatient else CRASHING
+        stack = new_stack(valkey, faults_provider, visibility=3, worker=worker)
+        if point in {Failpoint.FENCED, Failpoint.BEAT_CLAIM, Failpoint.BEAT_MESSAGE}:
+            stack = new_stack(valkey, faults_provider, visibility=66, worker=worker)
+        scene = Scene(stack, f"{point.value.replace('-', '_')}_{times}", point)
+        begin(scene)
+        scene.crash(times)
+        if after is not None:
+            after(scene)
+        scene.finish()
+        return scene
+
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        futures = {(point, times): pool.submit(play, point, times) for point, times in CRASHES}
+        return {key: future.exception() or future.result() for key, future in futures.items()}
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("point", "times"), CRASHES)
+def test_ide_15_dying_there_changes_nothing_about_the_end(
+    point: Failpoint, times: int, played: dict[tuple[Failpoint, int], Any]
+) -> None:
+    scene = played[point, times]
+    if isinstance(scene, BaseException):
+        raise scene
+    assert scene.statuses == [-signal.SIGKILL] * times  # the witness
+    SCENES[point][2](scene)
+
+
+def test_every_failpoint_has_a_scene() -> None:
+    assert set(SCENES) == set(Failpoint)

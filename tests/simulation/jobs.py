@@ -1,0 +1,138 @@
+"""The jobs of a simulated worker, and the outside systems that they call."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from functions.payment_provider import PAYMENT_PROVIDER
+from functions.payments import WORKER
+from shared.dependency import Dependency, Reply
+from shared.errors import RetryLater
+from shared.job import job
+from shared.payload import Payload
+from shared.retry import Retry
+from shared.table import Table
+from shared.worker import Worker
+
+if TYPE_CHECKING:
+    from shared.unit_of_work import UnitOfWork
+
+ACCOUNTS = Table("accounts", key="id")
+PLANTS = Table("plants", key="id")
+GATE = Dependency("gate", timeout=timedelta(seconds=5))
+BATCH = 3
+DAY = 7.0  # seconds
+
+
+class Add(Payload):
+    """Add to an account."""
+
+    account: str
+    amount: int
+
+
+@job(
+    "add",
+    timeout=timedelta(seconds=20),
+    max_latency=timedelta(minutes=5),
+    retry=Retry(max_attempts=6, base=timedelta(seconds=5), cap=timedelta(minutes=2)),
+    uses=(ACCOUNTS.read_write,),
+)
+def add(payload: Add, work: UnitOfWork) -> int:
+    """Without a lock, so that only the commit's conditions keep two apart."""
+    account = work.read(ACCOUNTS, payload.account)
+    work.invalidate(f"account/{payload.account}")
+    if account is None:
+        work.create(ACCOUNTS, id=payload.account, total=payload.amount)
+        return payload.amount
+    total = account["total"]
+    assert isinstance(total, int)
+    work.update(account, total=total + payload.amount)
+    return total + payload.amount
+
+
+class Grow(Payload):
+    """Let a plant grow for some days."""
+
+    plant: str
+    days: int
+
+
+@job(
+    "grow",
+    timeout=timedelta(seconds=40),
+    max_latency=timedelta(minutes=30),
+    heartbeat=timedelta(seconds=4),
+    retry=Retry(max_attempts=7, base=timedelta(seconds=5), cap=timedelta(minutes=2)),
+    lock=lambda payload: f"plant/{payload.plant}",
+    uses=(PLANTS.read_write, GATE),
+)
+def grow(payload: Grow, work: UnitOfWork) -> int:
+    """Long, with a heartbeat, under a fencing number that an outside gate checks."""
+    number = work.fencing_number()
+    for _ in range(payload.days):
+        work.clock.sleep(DAY)
+        if work.call(GATE, "PUT", f"/{payload.plant}", body={"number": number}).status != 200:
+            message = "another attempt is further"
+            raise RetryLater(message)
+    plant = work.read(PLANTS, payload.plant)
+    work.invalidate(f"plant/{payload.plant}")
+    if plant is None:
+        work.create(PLANTS, id=payload.plant, height=payload.days)
+        return payload.days
+    height = plant["height"]
+    assert isinstance(height, int)
+    work.update(plant, height=height + payload.days)
+    return height + payload.days
+
+
+class Impatient(Worker):
+    """A queue that takes messages away after few receives, so that sending anew is simulated, too."""
+
+    __slots__ = ()
+
+    @property
+    def max_receive_count(self) -> int:
+        return 12
+
+
+SIM_WORKER = Impatient(
+    WORKER.name, jobs=(*WORKER.jobs, add, grow), batch_size=BATCH, max_concurrency=WORKER.max_concurrency
+)
+
+
+@dataclass
+class Outside:
+    """The payment provider, which charges once for a key, and the gate, which lets no lower number through than before."""
+
+    charges: Counter[str] = field(default_factory=Counter)
+    known: dict[str, dict[str, Any]] = field(default_factory=dict)
+    passed: dict[str, list[int]] = field(default_factory=dict)
+
+    def send(self, dependency: Any, method: str, path: str, *, body: Any, headers: Any, within: Any) -> Reply:
+        if dependency.name == PAYMENT_PROVIDER.name:
+            return self._provide(method, path, body, headers)
+        passed = self.passed.setdefault(path, [])
+        if passed and body["number"] < passed[-1]:
+            return Reply(409, None)
+        passed.append(body["number"])
+        return Reply(200, None)
+
+    def _provide(self, method: str, path: str, body: Any, headers: Any) -> Reply:
+        if method == "GET":
+            intent = path.partition("payment_intent_id=")[2]
+            return Reply(200, {"charges": [c for c in self.known.values() if c["payment_intent_id"] == intent]})
+        key = headers["Idempotency-Key"]
+        if key not in self.known:
+            intent = body["payment_intent_id"]
+            self.charges[intent] += 1
+            self.known[key] = {
+                "charge_id": f"ch-{len(self.known)}",
+                "payment_intent_id": intent,
+                "amount": body["amount"],
+                "currency": body["currency"],
+            }
+        return Reply(201, self.known[key])
