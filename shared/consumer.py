@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from types import FrameType
 
-    from shared.execution import Ahead
+    from shared.preparation import Prepared
     from shared.worker import Worker
 
 GIVE_UP = timedelta(milliseconds=300)  # before the invocation's end: an overrunning handler's process ends here
@@ -65,8 +65,8 @@ class Consumer:
         self.busy.set()
         try:
             with self.runtime.keeper:
-                ahead = self._prepare(deliveries, lanes, until)
-                futures = [pool.submit(self._run_lane, lane, until, ahead) for lane in lanes]
+                prepared = self._prepare(deliveries, lanes, until)
+                futures = [pool.submit(self._run_lane, lane, until, prepared) for lane in lanes]
                 done, unfinished = wait(futures, (left - GIVE_UP).total_seconds())
                 if unfinished:
                     # Threads cannot be killed, and must not go on in a later invocation: the batch comes back,
@@ -97,19 +97,19 @@ class Consumer:
 
     def _prepare(
         self, deliveries: Sequence[Delivery], lanes: Sequence[Sequence[Delivery]], until: datetime
-    ) -> dict[str, Ahead]:
+    ) -> dict[str, Prepared]:
         """Do what is cheaper for the whole batch; a fault in it costs the others nothing but that."""
         at_once = {lane[0].message_id for lane in lanes[: self.worker.threads]}
         try:
-            return self.runtime.execution.prepare(deliveries, at_once, until)
+            return self.runtime.execution.preparation.together(deliveries, at_once, until)
         except Exception as error:  # noqa: BLE001 - each delivery is then prepared in its own turn
             self._warn(error, None)
             return {}
 
-    def _run_lane(self, lane: Sequence[Delivery], until: datetime, ahead: Mapping[str, Ahead]) -> set[str]:
+    def _run_lane(self, lane: Sequence[Delivery], until: datetime, prepared: Mapping[str, Prepared]) -> set[str]:
         """Run a lane; give the ids of its messages that must come back: the first not done, and all behind it."""
         for place, delivery in enumerate(lane):
-            acknowledged, after = self._run(delivery, until, ahead.get(delivery.message_id))
+            acknowledged, after = self._run(delivery, until, prepared.get(delivery.message_id))
             if not acknowledged:
                 behind = lane[place + 1 :]
                 for sibling in behind:
@@ -117,10 +117,10 @@ class Consumer:
                 return {delivery.message_id, *(sibling.message_id for sibling in behind)}
         return set()
 
-    def _run(self, delivery: Delivery, until: datetime, ahead: Ahead | None) -> tuple[bool, timedelta]:
+    def _run(self, delivery: Delivery, until: datetime, prepared: Prepared | None) -> tuple[bool, timedelta]:
         """Execute and settle one delivery; give whether it is acknowledged, and else the wait."""
         try:
-            outcome = self.runtime.execution.execute(delivery, until, ahead)
+            outcome = self.runtime.execution.execute(delivery, until, prepared)
             acknowledged = self.runtime.settlement.settle(delivery, outcome)
         except Exception as error:  # noqa: BLE001 - a fault of the pipeline itself must not take the neighbours along
             self._warn(error, delivery.message_id)

@@ -9,8 +9,8 @@
    its messages, if all is as it was read.
 6. invalidate and give back the lease: after the commit, never before; if it fails, redelivery repeats only this.
 
-The order is the guarantee. Dying between two steps is always repaired by the next delivery. `prepare` does for a whole batch
-what is cheaper together: parsing, the locks in one exchange, the first heartbeats.
+The order is the guarantee. Dying between two steps is always repaired by the next delivery. What is cheaper for a whole
+batch (see shared/preparation.py) may have been done before.
 """
 
 from __future__ import annotations
@@ -24,30 +24,24 @@ from shared.attempt import Committed
 from shared.claim import Claim, Ended, Granted, HeldByOther, KeyReused, Spent, StaleCopy, TooEarly
 from shared.errors import CacheUnavailable, Malformed, NewerVersion, Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
-from shared.heartbeat import Heartbeat
 from shared.job import WithoutLease
 from shared.job_record import SYSTEM
 from shared.message import fingerprint
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Outcome, Postponed, failure_of, told
-from shared.run import read_run
 from shared.telemetry import NO_JOB_TYPE
 from shared.unit_of_work import UnitOfWork
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from collections.abc import Set as AbstractSet
     from datetime import datetime
 
     from shared.attempt import Attempts
     from shared.clock import Surroundings
     from shared.delivery import Delivery
     from shared.dependency import Transport
-    from shared.heartbeat import Hides
     from shared.item import ItemStore
     from shared.job_record import JobRecords
-    from shared.keeper import Keeper
-    from shared.lease import Leases
-    from shared.locking import Locking, Locks
+    from shared.locking import Locking
+    from shared.preparation import Preparation, Prepared
     from shared.run import Run
     from shared.tag import Tag
     from shared.telemetry import Telemetry
@@ -63,15 +57,6 @@ class _LeavesEarly(Exception):  # noqa: N818 - how a delivery leaves the pipelin
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
-    """A delivery whose turn may not have come yet: what it asks for, the locks it has so far, its heartbeat if it has one."""
-
-    run: Run
-    locks: Locks
-    heartbeat: Heartbeat | None
-
-
-@dataclass(frozen=True, slots=True)
 class Execution:
     """Runs the deliveries of one worker. Holds the stores, no state of its own.
 
@@ -81,69 +66,42 @@ class Execution:
     worker: Worker
     records: JobRecords
     items: ItemStore
-    queue: Hides
-    keeper: Keeper
-    leases: Leases
+    preparation: Preparation
     locking: Locking
     transport: Transport
     attempts: Attempts
     here: Surroundings
     telemetry: Telemetry
 
-    def prepare(self, batch: Sequence[Delivery], at_once: AbstractSet[str], until: datetime) -> dict[str, Ahead]:
-        """Parse a batch, start its heartbeats, and take the locks of those that run `at_once`; by message id.
-
-        What cannot be parsed is left out: its own turn tells why.
-        """
-        found: dict[str, Ahead] = {}
-        for delivery in batch:
-            try:
-                run = read_run(delivery, self.worker.job_types, until)
-            except (Malformed, NewerVersion):
-                continue
-            found[delivery.message_id] = self._ahead(run)
-        if not self.here.stopping.is_set():
-            self.locking.take_together([ahead.locks for name, ahead in found.items() if name in at_once])
-        return found
-
-    def execute(self, delivery: Delivery, until: datetime, ahead: Ahead | None = None) -> Outcome:
+    def execute(self, delivery: Delivery, until: datetime, prepared: Prepared | None = None) -> Outcome:
         """Run one delivery, prepared or not; `until` is when the invocation ends."""
         begun = self.here.clock.now()
         outcome: Outcome
         try:
             failpoint(Failpoint.RECEIVED)
-            ahead = ahead or self._parse(delivery, until)
-            self._admit(ahead.run)
-            self._lease(ahead)
-            granted = self._claim(ahead)
-            tags = self._attempt(ahead, granted)
-            self._invalidate(ahead, tags)
+            prepared = prepared or self._parse(delivery, until)
+            self._admit(prepared.run)
+            self._lease(prepared)
+            granted = self._claim(prepared)
+            tags = self._attempt(prepared, granted)
+            self._invalidate(prepared, tags)
             outcome = Completed(granted.attempt)
         except _LeavesEarly as early:
             outcome = early.outcome
         finally:
-            if ahead is not None:
-                self._let_go(ahead)
-        self._report(delivery, None if ahead is None else ahead.run, outcome, begun)
+            if prepared is not None:
+                self.preparation.let_go(prepared)
+        self._report(delivery, None if prepared is None else prepared.run, outcome, begun)
         return outcome
 
-    def _parse(self, delivery: Delivery, until: datetime) -> Ahead:
+    def _parse(self, delivery: Delivery, until: datetime) -> Prepared:
         try:
-            return self._ahead(read_run(delivery, self.worker.job_types, until))
+            return self.preparation.alone(delivery, until)
         except Malformed as error:
             failure = failure_of(error, self.here.clock.now())
             raise _LeavesEarly(DeadLettered(failure, _next_death(delivery))) from error
         except NewerVersion as error:
             raise _LeavesEarly(self.attempts.postponed(delivery, Because.NEWER_VERSION)) from error
-
-    def _ahead(self, run: Run) -> Ahead:
-        heartbeat = None
-        if run.job.heartbeat is not None:
-            heartbeat = Heartbeat(
-                run.delivery, run.job.heartbeat, self.records, self.queue, self.here.clock, self.telemetry
-            )
-            self.keeper.keep(heartbeat)
-        return Ahead(run, self.locking.locks_of(run), heartbeat)
 
     def _admit(self, run: Run) -> None:
         if self.here.stopping.is_set():
@@ -151,12 +109,12 @@ class Execution:
         if self.here.clock.now() + run.job.timeout > run.until - self._reserve:
             raise _LeavesEarly(Postponed(timedelta(seconds=1), Because.TOO_LITTLE_TIME))
 
-    def _lease(self, ahead: Ahead) -> None:
+    def _lease(self, prepared: Prepared) -> None:
         """Take the locks that are missing; Redis gone: the conditions of the commit fence the job, or it waits."""
-        run = ahead.run
+        run = prepared.run
         latest = run.until - self._reserve - run.job.timeout - self.here.clock.now()
         try:
-            has_all = self.locking.take(ahead.locks, min(run.job.lock_wait, latest))
+            has_all = self.locking.take(prepared.locks, min(run.job.lock_wait, latest))
         except CacheUnavailable as error:
             self.telemetry.count("lease_unavailable", run.job.name)
             if run.job.without_lease is WithoutLease.POSTPONE:
@@ -166,8 +124,8 @@ class Execution:
             raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.CONTENDED))
         failpoint(Failpoint.LEASED)
 
-    def _claim(self, ahead: Ahead) -> Granted:
-        run = ahead.run
+    def _claim(self, prepared: Prepared) -> Granted:
+        run = prepared.run
         now = self.here.clock.now()
         until = run.until + CLAIM_MARGIN
         claim = Claim(
@@ -179,7 +137,7 @@ class Execution:
             payload=run.message.payload,
             version=run.message.version,
             token=self.here.tokens(),
-            until=until if ahead.heartbeat is None else min(until, now + ahead.heartbeat.ahead),
+            until=until if prepared.heartbeat is None else min(until, now + prepared.heartbeat.ahead),
             max_attempts=run.job.retry.max_attempts,
             death=run.death,
         )
@@ -194,7 +152,7 @@ class Execution:
             case Granted():
                 return answer
             case Ended(status=status, tags=tags):
-                self._invalidate(ahead, tags)
+                self._invalidate(prepared, tags)
                 raise _LeavesEarly(Duplicate(status.value))
             case StaleCopy(status=status):
                 raise _LeavesEarly(Duplicate(status.value))
@@ -207,10 +165,10 @@ class Execution:
             case _:
                 assert_never(answer)
 
-    def _attempt(self, ahead: Ahead, granted: Granted) -> tuple[Tag, ...]:
-        run = ahead.run
+    def _attempt(self, prepared: Prepared, granted: Granted) -> tuple[Tag, ...]:
+        run = prepared.run
         deadline = min(run.until - self._reserve, self.here.clock.now() + run.job.timeout)
-        heartbeats = () if ahead.heartbeat is None else (ahead.heartbeat,)
+        heartbeats = () if prepared.heartbeat is None else (prepared.heartbeat,)
         for heartbeat in heartbeats:
             heartbeat.begin(granted.hold, deadline)
         work = UnitOfWork(
@@ -223,7 +181,7 @@ class Execution:
             attempt=granted.attempt,
             token=granted.hold.token,
             deadline=deadline,
-            guards=(*ahead.locks.leases, *heartbeats),
+            guards=(*prepared.locks.leases, *heartbeats),
             uses=run.job.uses,
             stopping=self.here.stopping,
             fences=partial(self.records.fence, granted.hold, run.locks[0]) if run.locks else None,
@@ -233,22 +191,17 @@ class Execution:
             return ended.tags
         raise _LeavesEarly(ended)
 
-    def _invalidate(self, ahead: Ahead, tags: tuple[Tag, ...]) -> None:
+    def _invalidate(self, prepared: Prepared, tags: tuple[Tag, ...]) -> None:
         """Drop the tags and give the leases back, in one exchange. The job is done whatever happens here."""
         try:
-            self.leases.finish(tags, ahead.locks.leases)
+            self.locking.leases.finish(tags, prepared.locks.leases)
         except CacheUnavailable as error:
             if tags:
-                self.telemetry.count("invalidation_failed", ahead.run.job.name)
-                raise _LeavesEarly(self.attempts.postponed(ahead.run.delivery, Because.INVALIDATION_FAILED)) from error
+                self.telemetry.count("invalidation_failed", prepared.run.job.name)
+                raise _LeavesEarly(
+                    self.attempts.postponed(prepared.run.delivery, Because.INVALIDATION_FAILED)
+                ) from error
         failpoint(Failpoint.INVALIDATED)
-
-    def _let_go(self, ahead: Ahead) -> None:
-        """Stop the heartbeat and give back the leases that are still held, before the outcome is settled."""
-        if ahead.heartbeat is not None:
-            self.keeper.forget(ahead.heartbeat)
-        self.leases.give_back(ahead.locks.leases)
-        failpoint(Failpoint.LEASES_RETURNED)
 
     def _report(self, delivery: Delivery, run: Run | None, outcome: Outcome, begun: datetime) -> None:
         """One log line and the metrics of one delivery."""

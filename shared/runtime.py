@@ -23,6 +23,7 @@ from shared.execution import Execution
 from shared.keeper import Keeper
 from shared.lease import Leases
 from shared.locking import Locking
+from shared.preparation import Preparation
 from shared.producer import Producer
 from shared.settlement import Settlement
 
@@ -76,15 +77,13 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
     """Put a worker together from given parts."""
     keeper = Keeper()
     here = Surroundings(clock, random, tokens)
-    held = Leases(leases, keeper, clock)
+    locking = Locking(Leases(leases, keeper, clock), here)
     execution = Execution(
         worker=worker,
         records=records,
         items=items,
-        queue=queue,
-        keeper=keeper,
-        leases=held,
-        locking=Locking(held, here),
+        preparation=Preparation(worker.job_types, records, queue, keeper, locking, here, telemetry),
+        locking=locking,
         transport=transport,
         attempts=Attempts(worker.name, worker.pace, records, here, telemetry),
         here=here,

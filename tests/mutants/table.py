@@ -151,7 +151,7 @@ MUTANTS = (
     Mutant(
         "tags are dropped after the commit",
         "shared/execution.py",
-        "            self._invalidate(ahead, tags)\n            outcome",
+        "            self._invalidate(prepared, tags)\n            outcome",
         "            outcome",
         STEPS,
     ),
@@ -165,7 +165,7 @@ MUTANTS = (
     Mutant(
         "a redelivery repeats the invalidation",
         "shared/execution.py",
-        "                self._invalidate(ahead, tags)\n                raise",
+        "                self._invalidate(prepared, tags)\n                raise",
         "                raise",
         f"{STEPS} {EXECUTION}",
     ),
@@ -1105,7 +1105,7 @@ MUTANTS = (
     ),
     Mutant(
         "the locks of a batch cost one exchange",
-        "shared/execution.py",
+        "shared/preparation.py",
         "            self.locking.take_together(",
         "            (lambda batch: None)(",
         LOCKING,
@@ -1210,15 +1210,15 @@ MUTANTS = (
     ),
     Mutant(
         "the heart stands still before the outcome is settled",
-        "shared/execution.py",
-        "            self.keeper.forget(ahead.heartbeat)",
+        "shared/preparation.py",
+        "            self.keeper.forget(prepared.heartbeat)",
         "            pass",
         HEARTBEAT,
     ),
     Mutant(
         "a beating job's claim is short",
         "shared/execution.py",
-        "until=until if ahead.heartbeat is None else min(until, now + ahead.heartbeat.ahead)",
+        "until=until if prepared.heartbeat is None else min(until, now + prepared.heartbeat.ahead)",
         "until=until",
         HEARTBEAT,
     ),

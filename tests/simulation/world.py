@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from shared.delivery import Delivery
-    from shared.execution import Ahead
+    from shared.preparation import Prepared
     from shared.runtime import Runtime
 
 FAULTY_SECONDS = 1500.0
@@ -148,13 +148,13 @@ class World:
 
         def prepare() -> None:
             at_once = {delivery.message_id for delivery in batch}
-            ahead = runtime.execution.prepare(batch, at_once, until)
+            prepared = runtime.execution.preparation.together(batch, at_once, until)
             for delivery in batch:
-                here = partial(run, delivery, ahead.get(delivery.message_id))
+                here = partial(run, delivery, prepared.get(delivery.message_id))
                 self.scheduler.spawn(f"job-{delivery.message_id}", process, here)
 
-        def run(delivery: Delivery, ahead: Ahead | None) -> None:
-            done[delivery.receipt_handle] = self._run(runtime, delivery, until, ahead)
+        def run(delivery: Delivery, prepared: Prepared | None) -> None:
+            done[delivery.receipt_handle] = self._run(runtime, delivery, until, prepared)
 
         self.scheduler.spawn("invocation", process, prepare)
         self.scheduler.spawn("renewal", process, lambda: self._renew(runtime, done, len(batch)))
@@ -168,8 +168,8 @@ class World:
             if done[delivery.receipt_handle] and not self.faults.happens("undeleted"):
                 self.queue.delete(delivery.receipt_handle)
 
-    def _run(self, runtime: Runtime, delivery: Delivery, until: datetime, ahead: Ahead | None) -> bool:
-        outcome = runtime.execution.execute(delivery, until, ahead)
+    def _run(self, runtime: Runtime, delivery: Delivery, until: datetime, prepared: Prepared | None) -> bool:
+        outcome = runtime.execution.execute(delivery, until, prepared)
         acknowledged = runtime.settlement.settle(delivery, outcome)
         if acknowledged and isinstance(outcome, Completed | Duplicate):
             self.history.ended(delivery)

@@ -234,9 +234,6 @@ def test_obs_10_every_record_is_counted_once_by_how_it_ended() -> None:
 
 def test_r1_6_on_shutdown_what_runs_is_handed_back_with_its_attempt_and_nothing_new_starts() -> None:
     ran: list[str] = []
-    world = World.of()
-    world.worker = replace(world.worker, batch_concurrency=1)
-    runtime = world.runtime
 
     def handler(payload: Note, work: UnitOfWork) -> object:
         ran.append(payload.thing)
@@ -244,10 +241,10 @@ def test_r1_6_on_shutdown_what_runs_is_handed_back_with_its_attempt_and_nothing_
         work.read(THINGS, payload.thing)
         pytest.fail("went on")
 
-    jobs = World.of(handler).worker.jobs
-    consumer = Consumer(
-        runtime.worker, replace(runtime, execution=replace(runtime.execution, worker=replace(world.worker, jobs=jobs)))
-    )
+    world = World.of(handler)
+    world.worker = replace(world.worker, batch_concurrency=1)
+    runtime = world.runtime
+    consumer = Consumer(runtime.worker, runtime)
     answer = consumer.handle(event(record_of(note("a"), "m1"), record_of(note("b"), "m2")), Context())
     assert (failures(answer), ran) == (["m1", "m2"], ["a"])
     assert {view.attempts for view in world.database.records.values()} == {0}

@@ -233,7 +233,7 @@ def test_a_crashed_beating_job_is_taken_over_after_three_beats_and_its_lock_is_f
     world = beating(handler)
     until = world.clock.now() + world.worker.function_timeout
     execution = world.runtime.execution
-    ahead = execution.prepare([world.delivery(body())], {"m1"}, until)["m1"]
+    ahead = execution.preparation.together([world.delivery(body())], {"m1"}, until)["m1"]
     with pytest.raises(Crash):
         execution.execute(ahead.run.delivery, until, ahead)
     want = ahead.locks.wants[0]
@@ -287,9 +287,9 @@ def test_a_batch_beats_for_the_messages_that_still_wait_for_their_turn() -> None
     world = World(Worker("notes", jobs=(job,), batch_size=3, batch_concurrency=1))
     runtime = world.runtime
     keeper = Beats()
-    object.__setattr__(runtime.execution, "keeper", keeper)
+    object.__setattr__(runtime.execution.preparation, "keeper", keeper)
     batch = [world.delivery(body(idempotency_key=f"k{number}")) for number in range(3)]
-    ahead = runtime.execution.prepare(batch, {"m1"}, world.clock.now() + timedelta(minutes=5))
+    ahead = runtime.execution.preparation.together(batch, {"m1"}, world.clock.now() + timedelta(minutes=5))
     assert world.queue.hidden == {f"m{number}": 3 * BEAT for number in (1, 2, 3)}
     assert [len(each.locks.leases) for each in ahead.values()] == [1, 0, 0]
 
