@@ -17,6 +17,7 @@ SCRIPTS = (
     "pttl",
     "set",
     "time",
+    "unlink",
 )
 SENT = ("eval",)  # an ACL checks what is sent, and then each call of a script
 # A cluster client asks once which node has which slots and where each command has its keys, and says ASKING to the node

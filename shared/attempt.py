@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
-from shared.errors import ClaimLost, LeaseLost, NoAnswer, OutcomeUnknown, Postpone, Refused, Stopping, Unavailable
+from shared.errors import (
+    ClaimLost,
+    LeaseLost,
+    NoAnswer,
+    OutcomeUnknown,
+    Postpone,
+    Refused,
+    SettingsError,
+    Stopping,
+    Unavailable,
+)
 from shared.failpoints import Failpoint, failpoint
 from shared.job_record import Commit, Release, Status
 from shared.limits import check_value
@@ -60,7 +70,7 @@ class Attempts:
             self.records.commit(granted.hold, commit, self.here.clock.now())
         except OutcomeUnknown as error:
             return self._stopped(run, granted, error)
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises is classified here, once
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is classified here, once
             return self._failed(run, granted, error)
         failpoint(Failpoint.COMMITTED)
         return Committed(commit.tags)
@@ -71,7 +81,12 @@ class Attempts:
         share = self.pace * (0.5 + self.here.random.random() / 2)
         return Postponed(timedelta(seconds=ceiling.total_seconds() * share), because)
 
-    def _failed(self, run: Run, granted: Granted, error: Exception) -> Outcome:
+    def misconfigured(self, delivery: Delivery, error: SettingsError) -> Postponed:
+        """Wait for the deploy that cures it, and say what to set: the text of such an error is advice, without values."""
+        self.telemetry.warn("misconfigured", message_id=delivery.message_id, advice=str(error))
+        return self.postponed(delivery, Because.MISCONFIGURED)
+
+    def _failed(self, run: Run, granted: Granted, error: Exception | SystemExit) -> Outcome:
         """Spend the attempt or give it back; the claim is released unless the message is to be dead-lettered."""
         now = self.here.clock.now()
         match error:
@@ -83,6 +98,9 @@ class Attempts:
             case Unavailable(dependency="dynamodb"):
                 self._release(granted, Release(now, gives_attempt_back=True))
                 return self.postponed(run.delivery, Because.STORE_UNAVAILABLE)
+            case SettingsError():
+                self._release(granted, Release(now, gives_attempt_back=True))
+                return self.misconfigured(run.delivery, error)
             case Postpone(after=asked):
                 after = _within_reason(asked)
                 self._release(granted, Release(now + after, gives_attempt_back=True))

@@ -93,7 +93,7 @@ class CacheStore(Protocol):
         ...
 
     def store(self, tag: str, name: str, token: str, entry: Loaded, lives: Lives) -> bool:
-        """Keep what was loaded, and end the lease; tell whether it is kept.
+        """Keep what was loaded, and end the lease; tell whether it is kept. Told once more, it keeps what it has kept.
 
         Refused: the token was revoked or replaced; the version is below the tag's floor or that of the entry kept.
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -20,6 +21,7 @@ from shared.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
+    from concurrent.futures import Future
     from datetime import datetime
     from types import FrameType
 
@@ -57,6 +59,7 @@ class Consumer:
         """
         left = _time_left(context)
         until = self.runtime.clock.now() + left
+        gives_up = self.runtime.clock.monotonic() + (left - GIVE_UP).total_seconds()
         deliveries = read_event(event)
         lanes = self._lanes(deliveries)
         self.runtime.telemetry.invocation(context.aws_request_id)
@@ -65,9 +68,11 @@ class Consumer:
         self.busy.set()
         try:
             with self.runtime.keeper:
-                prepared = self._prepare(deliveries, lanes, until)
-                futures = [pool.submit(self._run_lane, lane, until, prepared) for lane in lanes]
-                done, unfinished = wait(futures, (left - GIVE_UP).total_seconds())
+                at_once = {lane[0].message_id for lane in lanes[: self.worker.threads]}
+                prepared = self.runtime.execution.preparation.together(deliveries, at_once, until)
+                waiting = deque(lanes)
+                futures = self._start(pool, waiting, until, prepared)
+                done, unfinished = wait(futures, gives_up - self.runtime.clock.monotonic())
                 if unfinished:
                     # Threads cannot be killed, and must not go on in a later invocation: the batch comes back,
                     # what was committed is then a duplicate.
@@ -76,6 +81,8 @@ class Consumer:
                     self.end_process(OVERRUN_STATUS)
                 for future in done:
                     coming_back |= future.result()
+                for lane in waiting:  # not one thread could be started
+                    coming_back |= self._hand_back(lane, timedelta(seconds=1), Because.TOO_LITTLE_TIME, prepared)
         finally:
             self.busy.clear()
             pool.shutdown(wait=False, cancel_futures=True)
@@ -95,27 +102,53 @@ class Consumer:
             groups.setdefault(delivery.group, []).append(delivery)
         return list(groups.values())
 
-    def _prepare(
-        self, deliveries: Sequence[Delivery], lanes: Sequence[Sequence[Delivery]], until: datetime
-    ) -> dict[str, Prepared]:
-        """Do what is cheaper for the whole batch; a fault in it costs the others nothing but that."""
-        at_once = {lane[0].message_id for lane in lanes[: self.worker.threads]}
-        try:
-            return self.runtime.execution.preparation.together(deliveries, at_once, until)
-        except Exception as error:  # noqa: BLE001 - each delivery is then prepared in its own turn
-            self._warn(error, None)
-            return {}
+    def _start(
+        self,
+        pool: ThreadPoolExecutor,
+        waiting: deque[list[Delivery]],
+        until: datetime,
+        prepared: Mapping[str, Prepared],
+    ) -> list[Future[set[str]]]:
+        """Start as many threads as there may be; each takes lanes until none waits, so that fewer threads do for all."""
+        started: list[Future[set[str]]] = []
+        for _ in range(min(self.worker.threads, len(waiting))):
+            try:
+                started.append(pool.submit(self._run_lanes, waiting, until, prepared))
+            except RuntimeError as error:  # the process may have no more threads
+                self._warn(error, None)
+                break
+        return started
+
+    def _run_lanes(self, waiting: deque[list[Delivery]], until: datetime, prepared: Mapping[str, Prepared]) -> set[str]:
+        coming_back: set[str] = set()
+        while True:
+            try:
+                lane = waiting.popleft()
+            except IndexError:
+                return coming_back
+            coming_back |= self._run_lane(lane, until, prepared)
 
     def _run_lane(self, lane: Sequence[Delivery], until: datetime, prepared: Mapping[str, Prepared]) -> set[str]:
         """Run a lane; give the ids of its messages that must come back: the first not done, and all behind it."""
         for place, delivery in enumerate(lane):
             acknowledged, after = self._run(delivery, until, prepared.get(delivery.message_id))
             if not acknowledged:
-                behind = lane[place + 1 :]
-                for sibling in behind:
-                    self.runtime.settlement.settle(sibling, Postponed(after, Because.BEHIND))
-                return {delivery.message_id, *(sibling.message_id for sibling in behind)}
+                behind = self._hand_back(lane[place + 1 :], after, Because.BEHIND, prepared)
+                return {delivery.message_id, *behind}
         return set()
+
+    def _hand_back(
+        self, lane: Sequence[Delivery], after: timedelta, because: Because, prepared: Mapping[str, Prepared]
+    ) -> set[str]:
+        """Let go of deliveries that are not run, and have them come back."""
+        for delivery in lane:
+            if delivery.message_id in prepared:  # its heartbeat would overwrite the wait
+                self.runtime.execution.preparation.let_go(prepared[delivery.message_id])
+            try:
+                self.runtime.settlement.settle(delivery, Postponed(after, because))
+            except Exception as error:  # noqa: BLE001 - it comes back later than asked
+                self._warn(error, delivery.message_id)
+        return {delivery.message_id for delivery in lane}
 
     def _run(self, delivery: Delivery, until: datetime, prepared: Prepared | None) -> tuple[bool, timedelta]:
         """Execute and settle one delivery; give whether it is acknowledged, and else the wait."""
@@ -124,8 +157,15 @@ class Consumer:
             acknowledged = self.runtime.settlement.settle(delivery, outcome)
         except Exception as error:  # noqa: BLE001 - a fault of the pipeline itself must not take the neighbours along
             self._warn(error, delivery.message_id)
+            self._hold_back(delivery)
             return False, timedelta(0)
         return acknowledged, outcome.after if isinstance(outcome, Retried | Postponed) else timedelta(0)
+
+    def _hold_back(self, delivery: Delivery) -> None:
+        try:
+            self.runtime.settlement.hold_back(delivery)
+        except Exception as error:  # noqa: BLE001 - the same fault, perhaps
+            self._warn(error, delivery.message_id)
 
     def _warn(self, error: Exception, message_id: str | None) -> None:
         self.runtime.telemetry.warn(

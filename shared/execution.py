@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from shared.attempt import Committed
 from shared.claim import Claim, Ended, Granted, HeldByOther, KeyReused, Spent, StaleCopy, TooEarly
-from shared.errors import CacheUnavailable, Malformed, NewerVersion, Refused, Unavailable
+from shared.errors import CacheUnavailable, Malformed, NewerVersion, Refused, SettingsError, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.job import WithoutLease
 from shared.job_record import SYSTEM
@@ -80,7 +80,7 @@ class Execution:
         try:
             failpoint(Failpoint.RECEIVED)
             prepared = prepared or self._parse(delivery, until)
-            self._admit(prepared.run)
+            self._admit(prepared)
             self._lease(prepared)
             granted = self._claim(prepared)
             tags = self._attempt(prepared, granted)
@@ -88,6 +88,8 @@ class Execution:
             outcome = Completed(granted.attempt)
         except _LeavesEarly as early:
             outcome = early.outcome
+        except SettingsError as error:
+            outcome = self.attempts.misconfigured(delivery, error)
         finally:
             if prepared is not None:
                 self.preparation.let_go(prepared)
@@ -103,9 +105,11 @@ class Execution:
         except NewerVersion as error:
             raise _LeavesEarly(self.attempts.postponed(delivery, Because.NEWER_VERSION)) from error
 
-    def _admit(self, run: Run) -> None:
-        if self.here.stopping.is_set():
-            raise _LeavesEarly(Postponed(timedelta(0), Because.STOPPING))
+    def _admit(self, prepared: Prepared) -> None:
+        run = prepared.run
+        self._go_on_unless_stopping()
+        if prepared.heartbeat is not None and prepared.heartbeat.lost.is_set():  # while it waited for its turn
+            raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.LEASE_LOST))
         if self.here.clock.now() + run.job.timeout > run.until - self._reserve:
             raise _LeavesEarly(Postponed(timedelta(seconds=1), Because.TOO_LITTLE_TIME))
 
@@ -121,6 +125,7 @@ class Execution:
                 raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.CACHE_GONE)) from error
             return
         if not has_all:
+            self._go_on_unless_stopping()
             raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.CONTENDED))
         failpoint(Failpoint.LEASED)
 
@@ -128,6 +133,8 @@ class Execution:
         run = prepared.run
         now = self.here.clock.now()
         until = run.until + CLAIM_MARGIN
+        if prepared.heartbeat is not None:
+            until = min(until, now + prepared.heartbeat.ask())
         claim = Claim(
             record=run.record,
             owner=SYSTEM,
@@ -137,7 +144,7 @@ class Execution:
             payload=run.message.payload,
             version=run.message.version,
             token=self.here.tokens(),
-            until=until if prepared.heartbeat is None else min(until, now + prepared.heartbeat.ahead),
+            until=until,
             max_attempts=run.job.retry.max_attempts,
             death=run.death,
         )
@@ -224,6 +231,10 @@ class Execution:
             **names,
             **more,
         )
+
+    def _go_on_unless_stopping(self) -> None:
+        if self.here.stopping.is_set():
+            raise _LeavesEarly(Postponed(timedelta(0), Because.STOPPING))
 
     @property
     def _reserve(self) -> timedelta:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 BEATS_AHEAD = 3  # so that two beats may fail
 SHORTEST_WAIT = 0.05  # seconds
+LAST_BEAT = 1.0  # seconds: how long a beat that is on its way is waited for
+LOOK_EVERY = 0.01  # seconds, while it is
 
 
 class Prolongs(Protocol):
@@ -63,6 +65,8 @@ class Heartbeat:
         beat: time from one beat to the next; claim and message are kept `BEATS_AHEAD` of them.
         hold: the claim, from when it is granted.
         deadline: when the handler must have returned; nothing is prolonged after it.
+        lost: set when it cannot go on.
+        stopped: no beat begins any more.
     """
 
     delivery: Delivery
@@ -74,26 +78,42 @@ class Heartbeat:
     hold: Hold | None = None
     deadline: datetime | None = None
     lost: threading.Event = field(default_factory=threading.Event)
+    stopped: bool = False
     _received: float = field(init=False)
     _due: float = field(init=False)
-    _ends: float = field(init=False)
+    _asked: tuple[float, datetime] = field(init=False)
+    _ends: tuple[float, datetime] = field(init=False)
     _claim_is_lost: bool = False
+    _is_beating: bool = False
 
     def __post_init__(self) -> None:
         """Count from now: the message has just been received."""
         self._received = self._due = self.clock.monotonic()
-        self._ends = self._received + self.ahead.total_seconds()
+        self._asked = self._received, self.clock.now()
+        self._ends = self._ahead_of(*self._asked)
 
     @property
     def ahead(self) -> timedelta:
         """How far ahead claim and message are kept."""
         return BEATS_AHEAD * self.beat
 
+    def ask(self) -> timedelta:
+        """The claim is about to be asked for, for the time given here; it counts from now, not from the answer."""
+        self._asked = self.clock.monotonic(), self.clock.now()
+        return self.ahead
+
     def begin(self, hold: Hold, deadline: datetime) -> None:
-        """The claim is granted, just now and for `ahead`."""
-        self._ends = self.clock.monotonic() + self.ahead.total_seconds()
+        """The claim is granted that was asked for."""
+        self._ends = self._ahead_of(*self._asked)
         self.deadline = deadline
         self.hold = hold
+
+    def stop(self) -> None:
+        """Begin no beat any more, and wait a moment for one that is on its way: it would overwrite what settlement says."""
+        self.stopped = True
+        ends = self.clock.monotonic() + LAST_BEAT
+        while self._is_beating and self.clock.monotonic() < ends:
+            self.clock.sleep(LOOK_EVERY)
 
     def check(self) -> None:
         """Return while the heart beats.
@@ -102,7 +122,7 @@ class Heartbeat:
             ClaimLost: another attempt has the job.
             LeaseLost: the message may be given to another.
         """
-        if self.hold is not None and self.clock.monotonic() >= self._ends and not self._is_past_deadline():
+        if self.hold is not None and self._is_over() and not self._is_past_deadline():
             self.lost.set()
         if self._claim_is_lost:
             message = "Another attempt took the job over while this one worked."
@@ -113,41 +133,62 @@ class Heartbeat:
 
     def renew(self) -> float:
         """Beat if it is time to; give the seconds until it is again."""
-        sent = self.clock.monotonic()
+        sent, sent_at = self.clock.monotonic(), self.clock.now()
         if sent < self._due:
             return self._due - sent
         if self._is_past_deadline():
             return IDLE  # the claim and the message's wait run out by themselves
         if sent - self._received > (LONGEST_WAIT - self.ahead).total_seconds():
             return self._lose("limit")
+        self._is_beating = True  # before the look at `stopped`, as `stop` looks here after having set that
         try:
-            self._prolong()
+            if not self._prolong():
+                return IDLE
         except ClaimLost:
             self._claim_is_lost = True
             return self._lose("claim")
         except Refused:
             return self._lose("message")
         except Unavailable:
-            if self.clock.monotonic() >= self._ends:
+            if self._is_over():
                 return self._lose("no-answer")
             self._due = sent + max(SHORTEST_WAIT, self.beat.total_seconds() / 4)
             return self._due - sent
-        self._ends = sent + self.ahead.total_seconds()
+        finally:
+            self._is_beating = False
+        self._ends = self._ahead_of(sent, sent_at)
         self._due = sent + self.beat.total_seconds()
         return self.beat.total_seconds()
 
-    def _prolong(self) -> None:
+    def _prolong(self) -> bool:
+        if self._must_end():
+            return False
         if self.hold is not None:  # before the message: a copy that comes back early finds the job held
             now = self.clock.now()
             self.records.prolong(self.hold, now + self.ahead, now)
             failpoint(Failpoint.BEAT_CLAIM)
+            if self._must_end():  # meanwhile: settlement decides now when the message comes back, or a later invocation
+                return False
         self.queue.hide(self.delivery, self.ahead)
         failpoint(Failpoint.BEAT_MESSAGE)
+        return True
 
     def _lose(self, what: str) -> float:
         self.lost.set()
-        self.telemetry.warn("heartbeat_stopped", message_id=self.delivery.message_id, because=what)
+        if not self.stopped:  # the end of the job itself is no loss
+            self.telemetry.warn("heartbeat_stopped", message_id=self.delivery.message_id, because=what)
         return IDLE
+
+    def _must_end(self) -> bool:
+        return self.stopped or self.lost.is_set()
+
+    def _ahead_of(self, moment: float, at: datetime) -> tuple[float, datetime]:
+        return moment + self.ahead.total_seconds(), at + self.ahead
+
+    def _is_over(self) -> bool:
+        """By the wall clock, too: a frozen machine's monotonic clock may stand still."""
+        ends, ends_at = self._ends
+        return self.clock.monotonic() >= ends or self.clock.now() >= ends_at
 
     def _is_past_deadline(self) -> bool:
         return self.deadline is not None and self.clock.now() >= self.deadline

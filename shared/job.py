@@ -128,7 +128,8 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
         without_lease: whether the job goes on, fenced by its commit, or waits while Redis is gone.
         lease: time-to-live of the lock; it is renewed at a third of it. By default 30 seconds, or three heartbeats.
         lock_wait: how long an attempt waits for a lock that another has, before its message goes back to the
-            queue. By default a second, or a tenth of the timeout if that is less.
+            queue. By default a second, or a tenth of the timeout if that is less; never longer than the invocation can
+            spare beside the job's own timeout.
         heartbeat: for long jobs: the time from one beat to the next. Claim, lock and message are then held three beats
             ahead, so that the job is back in seconds after a crash and not when the invocation would have ended.
         uses: tables and dependencies; permissions and network follow from them.

@@ -9,8 +9,12 @@ import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol, Self
 
+from shared.telemetry import Silent
+
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from shared.telemetry import Telemetry
 
 IDLE = 3600.0  # seconds
 LAST_RENEWAL = timedelta(seconds=1)  # one request may be on its way when an invocation ends; its thread then ends, too
@@ -27,19 +31,25 @@ class Renewable(Protocol):
 
 
 class Keeper:
-    """Keeps renewables while the `with` block lasts; what is still kept at its end is lost to its holder."""
+    """Keeps renewables while the `with` block lasts; what is still kept at its end is lost to its holder.
 
-    def __init__(self) -> None:
+    Each block has a thread of its own. One that hung in a renewal when its block ended renews nothing of the next.
+    """
+
+    def __init__(self, telemetry: Telemetry | None = None) -> None:
         """Begin with nothing."""
+        self._telemetry = Silent() if telemetry is None else telemetry
         self._kept: dict[int, Renewable] = {}
         self._changed = threading.Condition()
-        self._open = False
+        self._block = 0  # its number; 0 between two of them
+        self._blocks = 0
         self._news = False  # something was added since the thread last looked
 
     def __enter__(self) -> Self:
         """Begin to renew."""
-        self._open = True
-        self._thread = threading.Thread(target=self._renew_while_open, name="keeper", daemon=True)
+        self._blocks += 1
+        self._block = self._blocks
+        self._thread = threading.Thread(target=self._renew_during, args=(self._block,), name="keeper", daemon=True)
         self._thread.start()
         return self
 
@@ -48,11 +58,11 @@ class Keeper:
     ) -> None:
         """Stop renewing."""
         with self._changed:
-            self._open = False
+            self._block = 0
             for kept in self._kept.values():
                 kept.lost.set()
             self._kept.clear()
-            self._changed.notify()
+            self._changed.notify_all()
         self._thread.join(LAST_RENEWAL.total_seconds())
 
     def keep(self, renewable: Renewable) -> None:
@@ -60,7 +70,7 @@ class Keeper:
         with self._changed:
             self._kept[id(renewable)] = renewable
             self._news = True
-            self._changed.notify()
+            self._changed.notify_all()
 
     def forget(self, renewable: Renewable) -> bool:
         """Renew it no more; tell whether it was kept until now."""
@@ -77,18 +87,19 @@ class Keeper:
                 continue
             try:
                 wait = min(wait, renewable.renew())
-            except Exception:  # noqa: BLE001 - whatever it was, the others must still be renewed, and its holder must know
+            except Exception as error:  # noqa: BLE001 - whatever it was, the others must still be renewed, and its holder must know
                 renewable.lost.set()
+                self._telemetry.warn("renewal_failed", error=type(error).__name__)
             if renewable.lost.is_set():
                 self.forget(renewable)
         return wait
 
-    def _renew_while_open(self) -> None:
+    def _renew_during(self, block: int) -> None:
         while True:
             wait = self.renew_due()
             with self._changed:
-                if self._open and not self._news:
+                if self._block == block and not self._news:
                     self._changed.wait(wait)
-                if not self._open:
+                if self._block != block:
                     return
                 self._news = False

@@ -28,6 +28,7 @@ class Because(StrEnum):
     STOPPING = "stopping"  # the process was asked to end
     NEWER_VERSION = "newer-version"  # of the payload than this code knows
     CACHE_GONE = "cache-gone"  # and the job wants its lease
+    MISCONFIGURED = "misconfigured"  # a setting is wrong, and the next deploy cures it
     STORE_UNAVAILABLE = "store-unavailable"  # DynamoDB did not answer
     LEASE_LOST = "lease-lost"
     CLAIM_LOST = "claim-lost"

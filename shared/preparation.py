@@ -60,8 +60,13 @@ class Preparation:
                 found[delivery.message_id] = self.alone(delivery, until)
             except (Malformed, NewerVersion):
                 continue
+            except Exception as error:  # noqa: BLE001 - its own turn finds it again, and spares the others
+                self.telemetry.warn("not_prepared", message_id=delivery.message_id, error=type(error).__name__)
         if not self.here.stopping.is_set():
-            self.locking.take_together([prepared.locks for name, prepared in found.items() if name in at_once])
+            try:
+                self.locking.take_together([prepared.locks for name, prepared in found.items() if name in at_once])
+            except Exception as error:  # noqa: BLE001 - each asks anew in its turn, by the same token
+                self.telemetry.warn("not_prepared", message_id=None, error=type(error).__name__)
         return found
 
     def alone(self, delivery: Delivery, until: datetime) -> Prepared:
@@ -72,16 +77,23 @@ class Preparation:
             NewerVersion: a later deploy will know its payload.
         """
         run = read_run(delivery, self.job_types, until)
+        locks = self.locking.locks_of(run)
         heartbeat = None
         if run.job.heartbeat is not None:
             beat = run.job.heartbeat
             heartbeat = Heartbeat(delivery, beat, self.records, self.queue, self.here.clock, self.telemetry)
             self.keeper.keep(heartbeat)
-        return Prepared(run, self.locking.locks_of(run), heartbeat)
+        return Prepared(run, locks, heartbeat)
 
     def let_go(self, prepared: Prepared) -> None:
-        """Stop the heartbeat and give back the leases that are still held, before the outcome is settled."""
+        """Stop the heartbeat and give back the leases that are still held, before the outcome is settled. Never raises."""
         if prepared.heartbeat is not None:
             self.keeper.forget(prepared.heartbeat)
-        self.locking.leases.give_back(prepared.locks.leases)
+            prepared.heartbeat.stop()
+        try:
+            self.locking.leases.give_back(prepared.locks.leases)
+        except Exception as error:  # noqa: BLE001 - the outcome is to be settled; the leases end by themselves
+            self.telemetry.warn(
+                "leases_not_returned", message_id=prepared.run.delivery.message_id, error=type(error).__name__
+            )
         failpoint(Failpoint.LEASES_RETURNED)

@@ -19,18 +19,21 @@ from shared.backends.powertools import PowertoolsTelemetry
 from shared.backends.redis import RedisStore
 from shared.backends.sqs import SqsQueue
 from shared.clock import Surroundings, SystemClock, random_token
+from shared.errors import SettingsError
 from shared.execution import Execution
 from shared.keeper import Keeper
 from shared.lease import Leases
 from shared.locking import Locking
 from shared.preparation import Preparation
 from shared.producer import Producer
+from shared.settings import PREFIX
 from shared.settlement import Settlement
 
 if TYPE_CHECKING:
     import threading
     from random import Random
 
+    from shared.cache import Cache
     from shared.clock import Clock, Tokens
     from shared.dependency import Transport
     from shared.item import ItemStore
@@ -75,7 +78,7 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
     tokens: Tokens,
 ) -> Runtime:
     """Put a worker together from given parts."""
-    keeper = Keeper()
+    keeper = Keeper(telemetry)
     here = Surroundings(clock, random, tokens)
     locking = Locking(Leases(leases, keeper, clock), here)
     execution = Execution(
@@ -97,6 +100,28 @@ def producer(queue_url: str) -> Producer:
     """A producer for a queue, by the caller's own AWS credentials."""
     queue = SqsQueue(client("sqs"), queue_url)
     return Producer(queue, SystemClock(), SystemRandom(), random_token, fifo=queue_url.endswith(".fifo"))
+
+
+def cache(settings: Settings, telemetry: Telemetry, *, threads: int = 10) -> Cache:
+    """The cache of a process, for whoever reads through it; its one connection opens when first used. Make it once.
+
+    Args:
+        settings: which cache.
+        telemetry: where it counts; whoever made it flushes it.
+        threads: as many as read through it at the same time.
+
+    Raises:
+        SettingsError: the function has no cache; or a user, and nothing to sign with.
+    """
+    from shared.backends.redis_cache import RedisCache  # noqa: PLC0415 - a function that reads no cache does not pay for it
+    from shared.cache import Cache  # noqa: PLC0415 - as above
+
+    if not settings.cache_host:
+        message = f"{PREFIX}CACHE_HOST is not set: deploy the function with the cache, or read the source."
+        raise SettingsError(message)
+    clock = SystemClock()
+    redis = connection(settings, clock, most=2 * threads)  # a reader's, and that of the thread that renews its lease
+    return Cache(RedisCache(redis), Surroundings(clock, SystemRandom(), random_token), telemetry)
 
 
 def connect(worker: Worker, settings: Settings) -> Runtime:

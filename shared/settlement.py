@@ -81,6 +81,10 @@ class Settlement:
             case _:
                 assert_never(outcome)
 
+    def hold_back(self, delivery: Delivery) -> None:
+        """Hide a message whose outcome is not known for the queue's whole visibility, which a beat may have shortened."""
+        self._hide(delivery, self.worker.visibility_timeout)
+
     def _hide(self, delivery: Delivery, after: timedelta) -> None:
         try:
             self.queue.hide(delivery, min(max(after, timedelta(0)), LONGEST_WAIT - RESERVE))

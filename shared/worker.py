@@ -34,6 +34,7 @@ MOST_THREADS = 200  # Lambda allows 1,024 threads and as many open files, and ea
 SHORTEST_POSTPONEMENT = timedelta(seconds=5)
 LONGEST_POSTPONEMENT = timedelta(minutes=1)
 OUTAGE = timedelta(hours=1)
+BEAT_TAKES = timedelta(milliseconds=100)  # two calls, one after another, on the one thread that beats for a batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,13 +152,17 @@ class Worker:
         """The same worker with every duration multiplied by `pace`; 1 on AWS, less on a laptop."""
         if pace == 1:
             return self
-        return replace(
+        paced = replace(
             self,
             jobs=tuple(declared.at_pace(pace) for declared in self.jobs),
             margin=self.margin * pace,
             pace=self.pace * pace,
-            visibility=None if self.visibility is None else self.visibility * pace,
+            visibility=None,
         )
+        if self.visibility is None:
+            return paced
+        # The function's timeout is rounded up, and the window is Lambda's own: the least may be more than the share.
+        return replace(paced, visibility=max(self.visibility * pace, paced.least_visibility))
 
 
 def _check_shape(worker: Worker) -> None:
@@ -237,6 +242,7 @@ def _check_times(worker: Worker) -> None:
             f" {LONGEST_FUNCTION.total_seconds():.0f} s: lower the batch size or the timeout, or raise the threads."
         )
         raise DeclarationError(message)
+    _check_heartbeats(worker)
     least, chosen = worker.least_visibility.total_seconds(), worker.visibility_timeout.total_seconds()
     if chosen < least:
         message = (
@@ -250,5 +256,19 @@ def _check_times(worker: Worker) -> None:
         message = (
             f"{name}: visibility {seconds.format(chosen)} is over SQS's"
             f" {seconds.format(LONGEST_WAIT.total_seconds())}: lower it."
+        )
+        raise DeclarationError(message)
+
+
+def _check_heartbeats(worker: Worker) -> None:
+    shortest = min((declared.heartbeat for declared in worker.jobs if declared.heartbeat is not None), default=None)
+    if shortest is None:
+        return
+    whole, beat = worker.batch_size * BEAT_TAKES, shortest / worker.pace
+    if whole > beat + timedelta(milliseconds=1):  # pace and back again is not exact
+        message = (
+            f"worker {worker.name!r}: to beat for {worker.batch_size} messages may take {whole.total_seconds():g} s, longer"
+            f" than the shortest heartbeat of {beat.total_seconds():g} s: messages would come back while they wait or run;"
+            " lower the batch size or give a longer heartbeat."
         )
         raise DeclarationError(message)

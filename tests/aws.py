@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from dataclasses import dataclass
 from random import Random
@@ -58,12 +59,15 @@ class Database:
 
 
 def _create(dynamodb: Any, name: str, keys: list[str]) -> None:
-    dynamodb.create_table(
-        TableName=name,
-        BillingMode="PAY_PER_REQUEST",
-        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
-        KeySchema=[{"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)],
-    )
+    with contextlib.suppress(dynamodb.exceptions.ResourceInUseException):  # a busy machine's reply came too late
+        dynamodb.create_table(
+            TableName=name,
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
+            KeySchema=[
+                {"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)
+            ],
+        )
 
 
 def create_queue(sqs: Any, *, visibility: int = 30, receives: int = 10) -> tuple[str, str]:

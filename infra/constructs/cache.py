@@ -80,8 +80,10 @@ class Cache(Construct):
         )
 
     def _group_of(self, user: elasticache.CfnUser) -> str:
-        # A group for Redis must hold a user "default", one for Valkey need not, and none without a password may be in
-        # it (ElastiCache user guide, RBAC; CDK's own construct checks the same): so nobody comes in without a token.
+        # A group of engine Valkey may hold only users with a password or IAM (ElastiCache user guide, RBAC), so nobody
+        # comes in without a token. CloudFormation's page of UserIds asks for a user "default" and tells the engines not
+        # apart; CDK's own construct (aws-elasticache-alpha, UserGroup) demands it of engine Redis alone. We follow that;
+        # it has not been tried on AWS, whose refusal would be the error DefaultUserRequired.
         group = elasticache.CfnUserGroup(
             self,
             "Users",

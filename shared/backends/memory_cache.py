@@ -24,6 +24,7 @@ class _Kept:
     entry: Loaded
     soft: float
     hard: float
+    token: str = ""
 
 
 @dataclass(slots=True)
@@ -101,15 +102,15 @@ class MemoryCache:
         """Keep what was loaded, if its token is still there and nothing newer is known."""
         with self._lock:
             tagged = self._tagged(tag)
-            if self._refill(tagged, name) != token:
-                return False
-            del tagged.refills[name]
             kept = self._kept(tagged, name)
+            if self._refill(tagged, name) != token:
+                return kept is not None and kept.token == token
+            del tagged.refills[name]
             known = [self._floor(tagged), None if kept is None else kept.entry.version]
             version = entry.version
             if version is not None and any(other is not None and version < other for other in known):
                 return False
-            return self._keep(tagged, name, entry, lives)
+            return self._keep(tagged, name, entry, lives, token)
 
     def prolong(self, tag: str, name: str, token: str, lease: timedelta) -> bool:
         """Renew the refill lease."""
@@ -155,9 +156,9 @@ class MemoryCache:
         ends = self._after(AFTERLIFE)
         self.tags[tag.name] = _Tagged(floor=max(floors, default=None), floor_ends=ends, ends=ends)
 
-    def _keep(self, tagged: _Tagged, name: str, entry: Loaded, lives: Lives) -> bool:
+    def _keep(self, tagged: _Tagged, name: str, entry: Loaded, lives: Lives, token: str = "") -> bool:
         tagged.refills.pop(name, None)
-        tagged.entries[name] = _Kept(entry, self._after(lives.soft), self._after(lives.hard))
+        tagged.entries[name] = _Kept(entry, self._after(lives.soft), self._after(lives.hard), token)
         tagged.ends = max(tagged.ends, self._after(lives.hard))
         if entry.version is not None and _older(tagged.newest, entry.version):
             tagged.newest = entry.version

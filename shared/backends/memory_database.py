@@ -175,12 +175,14 @@ class MemoryDatabase:
     def park(self, posting: str, reason: str) -> None:
         """Keep it with its reason."""
         with self._lock:
-            self.parked.setdefault(posting, reason)
+            if posting in self.outbox:
+                self.parked.setdefault(posting, reason)
 
     def mark_sent(self, posting: str, now: datetime) -> None:
         """Note that a posting was sent."""
         with self._lock:
-            self.sent.setdefault(posting, now)
+            if posting in self.outbox:
+                self.sent.setdefault(posting, now)
 
     def _held(self, hold: Hold) -> JobView:
         view = self.records.get(hold.record)

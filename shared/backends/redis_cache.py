@@ -1,9 +1,10 @@
 """Cache entries in Valkey or Redis: a tag is one hash, so one key, one hash slot and one atomic drop.
 
-Its fields: `m` + name, an entry's hard and soft end and its version; `v` + name, its value, missing for an absence;
-`t` + name, the end of a refill lease and its token; `n`, the newest version ever stored here; `f`, a floor's end and
-version. Value and rest are two fields, so that a script that decides about an entry does not copy its value.
-Versions are compared as text (see shared/tag.py), times are the server's, in milliseconds.
+Its fields: `m` + name, when an entry was kept, its hard and soft end, its version and the token it was stored with;
+`v` + name, its value, missing for an absence; `t` + name, when a refill lease was lent, its end and its token; `n`, the
+newest version ever stored here; `f`, a floor's end and version. Value and rest are two fields, so that a script that
+decides about an entry does not copy its value. Versions are compared as text (see shared/tag.py), times are the
+server's, in milliseconds.
 """
 
 from __future__ import annotations
@@ -38,19 +39,24 @@ local function floor()
   return till and now < tonumber(till) and version or ''
 end
 """
-# An entry past its hard end is missing for every script, whether or not a sweep has come by.
+# An entry past its hard end is missing for every script, whether or not a sweep has come by. What was written in the
+# future was written before the clock was set back: nobody knows how old it is, and it would outlive its time by the step.
 _KEPT = """
 local function kept(name)
-  local hard, soft, version = string.match(redis.call('HGET', KEYS[1], 'm' .. name) or '', '^(%d+) (%d+) (%d*)$')
-  if hard and now < tonumber(hard) then
-    return version, tonumber(soft), tonumber(hard)
+  local from, hard, soft, version, token =
+    string.match(redis.call('HGET', KEYS[1], 'm' .. name) or '', '^(%d+) (%d+) (%d+) (%d*) (.*)$')
+  if hard and now < tonumber(hard) and tonumber(from) <= now then
+    return version, tonumber(soft), tonumber(hard), token
   end
 end
 local function refill(name)
-  local till, token = string.match(redis.call('HGET', KEYS[1], 't' .. name) or '', '^(%d+) (.*)$')
-  if till and now < tonumber(till) + tonumber(ARGV[2]) then
+  local from, till, token = string.match(redis.call('HGET', KEYS[1], 't' .. name) or '', '^(%d+) (%d+) (.*)$')
+  if till and now < tonumber(till) + tonumber(ARGV[2]) and now >= tonumber(from) then
     return token, tonumber(till)
   end
+end
+local function lend(name, lease, token)
+  redis.call('HSET', KEYS[1], 't' .. name, moment(0) .. ' ' .. moment(lease) .. ' ' .. token)
 end
 """
 # The hash lives as long as the longest-lived thing in it. A tag that is always in use never expires as a whole: each
@@ -71,9 +77,10 @@ local function written(millis)
 end
 """
 _KEEP = """
-local function keep(name, version, soft, hard, value)
+local function keep(name, token, version, soft, hard, value)
   redis.call('HDEL', KEYS[1], 't' .. name, 'v' .. name)
-  redis.call('HSET', KEYS[1], 'm' .. name, moment(hard) .. ' ' .. moment(soft) .. ' ' .. version)
+  local meta = {moment(0), moment(hard), moment(soft), version, token}
+  redis.call('HSET', KEYS[1], 'm' .. name, table.concat(meta, ' '))
   if value then
     redis.call('HSET', KEYS[1], 'v' .. name, value)
   end
@@ -103,7 +110,7 @@ if holder and holder ~= token and now < till then
   end
   return {{'busy', till - now}}
 end
-redis.call('HSET', KEYS[1], 't' .. name, moment(lease) .. ' ' .. token)
+lend(name, lease, token)
 written(lease + tonumber(ARGV[2]))
 if version then
   return {{'stale', value, version, hard - now}}
@@ -112,14 +119,15 @@ return {{'miss'}}
 """
 STORE = f"""{_PREFACE}{_KEEP}
 local name, version = ARGV[1], ARGV[4]
+local _, _, _, stored = kept(name)
 if refill(name) ~= ARGV[3] then
-  return 0
+  return stored == ARGV[3] and 1 or 0
 end
 if version ~= '' and (version < floor() or version < (kept(name) or '')) then
   redis.call('HDEL', KEYS[1], 't' .. name)
   return 0
 end
-return keep(name, version, ARGV[5], ARGV[6], ARGV[7])
+return keep(name, ARGV[3], version, ARGV[5], ARGV[6], ARGV[7])
 """
 PUT = f"""{_PREFACE}{_KEEP}
 local name, version = ARGV[1], ARGV[3]
@@ -131,14 +139,14 @@ end
 if version < known then
   return 0
 end
-return keep(name, version, ARGV[4], ARGV[5], ARGV[6])
+return keep(name, '', version, ARGV[4], ARGV[5], ARGV[6])
 """
 PROLONG = f"""{_PREFACE}
 local name, lease = ARGV[1], tonumber(ARGV[4])
 if refill(name) ~= ARGV[3] then
   return 0
 end
-redis.call('HSET', KEYS[1], 't' .. name, moment(lease) .. ' ' .. ARGV[3])
+lend(name, lease, ARGV[3])
 written(lease + tonumber(ARGV[2]))
 return 1
 """
@@ -152,7 +160,8 @@ DISCARD = """
 return redis.call('HDEL', KEYS[1], 'm' .. ARGV[1], 'v' .. ARGV[1], 't' .. ARGV[1])
 """
 # All goes but the floor: the highest of the one there was, the one given, and what was ever stored here. A server without
-# memory refuses a script's first write if it may need some, and DEL needs none: an invalidation goes through.
+# memory refuses a script's first write if it may need some, and UNLINK needs none: an invalidation goes through. Unlike
+# DEL it frees a tag of thousands of entries beside the other callers' commands, not before them.
 DROP = f"""{_NOW}{_FLOOR}
 local version = floor()
 for _, other in ipairs({{ARGV[1], redis.call('HGET', KEYS[1], 'n') or ''}}) do
@@ -160,7 +169,7 @@ for _, other in ipairs({{ARGV[1], redis.call('HGET', KEYS[1], 'n') or ''}}) do
     version = other
   end
 end
-redis.call('DEL', KEYS[1])
+redis.call('UNLINK', KEYS[1])
 if version ~= '' then
   redis.call('HSET', KEYS[1], 'f', moment(tonumber(ARGV[2])) .. ' ' .. version)
   redis.call('PEXPIRE', KEYS[1], ARGV[2])

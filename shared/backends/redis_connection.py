@@ -6,6 +6,7 @@ Every command and every exchange goes through `Connection.run`. It knows nothing
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,10 +16,11 @@ from redis import Redis, RedisCluster
 from redis.backoff import NoBackoff
 from redis.cluster import PipelineCommand
 from redis.exceptions import AskError, TryAgainError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
 from shared.backends.breaker import Breaker
-from shared.backends.redis_errors import ERRORS, Meaning, meaning, name
+from shared.backends.redis_errors import ERRORS, Meaning, meaning, name, root
 from shared.errors import CacheUnavailable, SettingsError
 from shared.settings import PREFIX
 
@@ -27,8 +29,9 @@ if TYPE_CHECKING:
 
     Client = Redis | RedisCluster
 
-CONNECT = timedelta(milliseconds=500)
-SOCKET = timedelta(milliseconds=500)
+# A command waits for a silent server at the most twice, and its caller goes on within a second, breaker or not. The
+# slowest thousandth of a serverless cache's answers takes some milliseconds, a TLS handshake some tens.
+WAIT = timedelta(milliseconds=400)
 Result = TypeVar("Result")
 
 
@@ -68,6 +71,7 @@ class Connection:
         cluster: whether it speaks the cluster protocol.
         most: connections kept, as many as threads use it.
         credentials: asked by every new connection; none where the server asks for none.
+        wait: for a connection, and for each answer.
         breaker: spares callers the wait for a server that is gone.
     """
 
@@ -77,6 +81,7 @@ class Connection:
     cluster: bool
     most: int = 10
     credentials: Credentials | None = None
+    wait: timedelta = WAIT
     breaker: Breaker = field(default_factory=Breaker)
     _client: Client | None = None
     _making: Future[Client] | None = None
@@ -102,6 +107,8 @@ class Connection:
             means = meaning(error, cluster=self.cluster)
             if means in {Meaning.GONE, Meaning.DENIED}:
                 self.breaker.failed(permit)
+            elif means is Meaning.CROWDED:
+                self.breaker.withdrew(permit)
             else:  # the server is well: releases and invalidations may succeed where a write does not
                 self.breaker.answered(permit)
             if means is Meaning.MISCONFIGURED:
@@ -127,16 +134,21 @@ class Connection:
 
     def _once_or_twice(self, operation: Callable[[Client], Result]) -> Result:
         client = None
+        begun = time.monotonic()
         try:
             client = self._made()
             return operation(client)
         except ERRORS as error:
             means = meaning(error, cluster=self.cluster)
-            if means in {Meaning.REFUSED, Meaning.MISCONFIGURED}:
+            if means in {Meaning.CROWDED, Meaning.REFUSED, Meaning.MISCONFIGURED}:
                 raise
             if means is Meaning.DENIED and self.credentials is not None:
                 self.credentials.forget()
             self._drop(client)
+            # A cluster client that hears nothing has looked the slots up over a new connection, and waited for that, too.
+            waited = timedelta(seconds=time.monotonic() - begun)
+            if isinstance(root(error), TimeoutError | RedisTimeoutError) and waited > 1.5 * self.wait:
+                raise
         return operation(self._made())
 
     def _pipelined(self, client: Client, commands: Sequence[Command]) -> list[object]:
@@ -156,7 +168,7 @@ class Connection:
                 mine: Future[Client] = Future()
                 self._making = mine
         if others is not None:
-            return others.result()
+            return others.result(2 * self.wait.total_seconds())
         try:
             client = self._connect()
         except BaseException as error:
@@ -184,8 +196,8 @@ class Connection:
             "port": self.port,
             "ssl": self.tls,
             "credential_provider": self.credentials,
-            "socket_connect_timeout": CONNECT.total_seconds(),
-            "socket_timeout": SOCKET.total_seconds(),
+            "socket_connect_timeout": self.wait.total_seconds(),
+            "socket_timeout": self.wait.total_seconds(),
             # `run` is the one place that tries again. It makes a look at idle connections needless: one that was cut
             # fails the command instead, which is sent again just as well.
             "retry": Retry(NoBackoff(), 0),

@@ -33,10 +33,11 @@ NO_CLUSTER = "cluster support disabled"  # the only way in which a server tells 
 class Meaning(IntEnum):
     """What an error means. Of several errors of one exchange the greatest counts."""
 
-    REFUSED = 0  # this command, by a server that is well: another try changes nothing
-    DENIED = 1  # the credentials: those of a new connection are fresh
-    GONE = 2  # no answer, or one of a server that is not (any more) the one to ask: look it up anew
-    MISCONFIGURED = 3  # the client speaks another protocol than the server
+    CROWDED = 0  # our own pool has no connection left: nothing is known of the server
+    REFUSED = 1  # this command, by a server that is well: another try changes nothing
+    DENIED = 2  # the credentials: those of a new connection are fresh
+    GONE = 3  # no answer, or one of a server that is not (any more) the one to ask: look it up anew
+    MISCONFIGURED = 4  # the client speaks another protocol than the server
 
 
 def meaning(error: Exception, *, cluster: bool) -> Meaning:
@@ -48,8 +49,8 @@ def meaning(error: Exception, *, cluster: bool) -> Meaning:
             return Meaning.MISCONFIGURED
         case AuthenticationError() | AuthorizationError():
             return Meaning.DENIED
-        case MaxConnectionsError():  # of our own pool: more threads than connections
-            return Meaning.REFUSED
+        case MaxConnectionsError():
+            return Meaning.CROWDED
         case RedisConnectionError() | RedisTimeoutError() | OSError() | InvalidResponse():  # LOADING is among them
             return Meaning.GONE
         case ReadOnlyError() | ClusterError() | TryAgainError() | AskError() | SlotNotCoveredError():

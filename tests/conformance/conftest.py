@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +22,9 @@ from tests.world import THINGS, FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+PATIENCE = timedelta(seconds=20)  # where the server answers, however busy the machine is
 
 
 @dataclass
@@ -76,5 +80,5 @@ def cache(request: pytest.FixtureRequest) -> Any:
     # In cluster mode as the user that ElastiCache will know, so that its access string is proved to be enough.
     cluster = request.param == "cluster"
     user = CacheUser() if cluster else None
-    connection = Connection(server.host, server.port, tls=False, cluster=cluster, credentials=user)
+    connection = Connection(server.host, server.port, tls=False, cluster=cluster, credentials=user, wait=PATIENCE)
     return Whole(RedisStore(connection), RedisCache(connection))

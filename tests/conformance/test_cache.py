@@ -28,7 +28,7 @@ from shared.cache_store import Busy, Hit, Loaded, Miss, Stale
 from shared.clock import SystemClock
 from shared.errors import CacheUnavailable, Refused
 from shared.tag import Tag, Version
-from tests.conformance.conftest import Whole
+from tests.conformance.conftest import PATIENCE, Whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,15 +123,30 @@ def test_a_token_that_asks_again_finds_that_it_has_the_refill_lease(cache: Any) 
     assert [type(found(cache, tag, token="two")) for _ in range(2)] == [Stale, Stale]
 
 
-def test_an_entry_is_stored_only_with_its_refill_token_and_once(cache: Any) -> None:
+def test_an_entry_is_stored_only_with_its_refill_token(cache: Any) -> None:
     tag = key()
     assert not cache.store(tag, "n", "one", Loaded("v"), LONG)
     found(cache, tag, token="one")
     assert not cache.store(tag, "n", "another", Loaded("v"), LONG)
     assert not cache.store(tag, "another-name", "one", Loaded("v"), LONG)
     assert cache.store(tag, "n", "one", Loaded("v1"), LONG)
-    assert not cache.store(tag, "n", "one", Loaded("v2"), LONG)
     assert found(cache, tag) == Hit(Loaded("v1"))
+
+
+def test_a_store_whose_reply_was_lost_is_told_that_it_is_kept_and_changes_nothing_more(cache: Any) -> None:
+    tag = key()
+    found(cache, tag, token="one")
+    assert cache.store(tag, "n", "one", Loaded("v1", Version(1)), AGED)
+    assert cache.store(tag, "n", "one", Loaded("other", Version(2)), LONG)
+    time.sleep(0.01)
+    assert found(cache, tag, token="two").entry == Loaded("v1", Version(1))
+    assert cache.store(tag, "n", "one", Loaded("v1", Version(1)), AGED)  # nor does it end the lease of the next
+    assert cache.store(tag, "n", "two", Loaded("v2", Version(2)), LONG)
+    assert not cache.store(tag, "n", "one", Loaded("v1", Version(1)), LONG)  # another is kept by now
+    assert cache.put(tag, "n", Loaded("v3", Version(3)), LONG)
+    assert not cache.store(tag, "n", "two", Loaded("v2", Version(2)), LONG)
+    cache.finish([Tag(tag)], [])
+    assert not cache.store(tag, "n", "one", Loaded("v1", Version(1)), LONG)
 
 
 @pytest.mark.parametrize("version", [None, Version(9)])
@@ -346,7 +361,7 @@ def test_one_exchange_may_span_many_slots(cache: Any) -> None:
 
 
 def test_no_key_is_without_expiry_and_none_ends_before_what_it_holds(valkey: Valkey) -> None:
-    connection = Connection(valkey.host, valkey.port, tls=False, cluster=False)
+    connection = Connection(valkey.host, valkey.port, tls=False, cluster=False, wait=PATIENCE)
     cache: Any = Whole(RedisStore(connection), RedisCache(connection))
     tag = key()
     with Redis(port=valkey.port) as redis:
@@ -372,8 +387,63 @@ def test_no_key_is_without_expiry_and_none_ends_before_what_it_holds(valkey: Val
         assert 55 < left() <= 60
 
 
+STEP = 3_600_000  # milliseconds that the server's clock is set back
+
+
+def set_back(valkey: Valkey, tag: str, field: str, moments: int) -> None:
+    """Make a field look as if it was written before the server's clock was set back by an hour."""
+    with Redis(port=valkey.port, decode_responses=True) as redis:
+        words = str(redis.hget(tag_key(tag), field)).split(" ")
+        later = [str(int(word) + STEP) for word in words[:moments]]
+        redis.hset(tag_key(tag), field, " ".join(later + words[moments:]))
+
+
+def test_i37_what_was_written_before_the_servers_clock_was_set_back_is_missing(valkey: Valkey) -> None:
+    connection = Connection(valkey.host, valkey.port, tls=False, cluster=False, wait=PATIENCE)
+    cache: Any = Whole(RedisStore(connection), RedisCache(connection))
+    tag = kept(cache, Loaded("old", Version(9)))
+    set_back(valkey, tag, "mn", 3)
+    assert found(cache, tag, token="one") == Miss()
+    set_back(valkey, tag, "tn", 2)  # a lease of it keeps nobody waiting for an hour, and its load may be an hour old
+    assert found(cache, tag, token="two") == Miss()
+    assert not cache.store(tag, "n", "one", Loaded("late"), LONG)
+    assert cache.store(tag, "n", "two", Loaded("v"), LONG)
+    assert found(cache, tag) == Hit(Loaded("v"))
+
+
+def test_a_tag_of_thousands_of_entries_is_freed_beside_the_commands_of_others(valkey: Valkey) -> None:
+    connection = Connection(valkey.host, valkey.port, tls=False, cluster=False, wait=PATIENCE)
+    store, entries, tag = RedisStore(connection), RedisCache(connection), key()
+    with Redis(port=valkey.port) as redis:
+        redis.config_set("lazyfree-lazy-user-del", "no")  # as it is in older servers
+        kept(entries, Loaded("v"), tag=tag)
+        redis.hset(tag_key(tag), mapping={f"v{number}": "x" * 100 for number in range(3000)})
+        before = int(redis.info("memory")["lazyfreed_objects"])
+        store.finish([Tag(tag)], [])
+        assert not redis.exists(tag_key(tag))
+        deadline = time.monotonic() + 10
+        while int(redis.info("memory")["lazyfreed_objects"]) == before:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "0", "-1", "1e3", "n", "f", "m", "a b", "%41", "A", "é\n\0{}", "\ud83d", "x" * 5000]
+)
+def test_any_text_is_a_name_of_an_entry_and_of_a_tag_and_no_two_are_one(cache: Any, name: str) -> None:
+    entry, tag = Loaded(name if name.isascii() else "v", Version(7)), f"{key()}{name}"
+    kept(cache, Loaded("another"), tag=tag, name=f"{name}'")
+    kept(cache, entry, tag=tag, name=name)
+    assert cache.fetch(tag, name, "r", TTL, None) == Hit(entry)
+    assert cache.fetch(tag, f"{name}'", "r", TTL, None) == Hit(Loaded("another"))
+    cache.finish([Tag(f"{tag}'")], [])
+    assert cache.fetch(tag, name, "r", TTL, None) == Hit(entry)
+    cache.discard(tag, name)
+    assert cache.fetch(tag, name, "r", TTL, None) == Miss()
+
+
 def test_a_tag_that_is_always_in_use_does_not_grow_with_what_has_passed(valkey: Valkey) -> None:
-    cache = RedisCache(Connection(valkey.host, valkey.port, tls=False, cluster=False))
+    cache = RedisCache(Connection(valkey.host, valkey.port, tls=False, cluster=False, wait=PATIENCE))
     tag = key()
     moment = timedelta(milliseconds=1)
     kept(cache, Loaded("v"), tag=tag)
@@ -422,7 +492,7 @@ def test_the_memory_twin_answers_every_sequence_of_commands_as_the_server_does(
     kind: str, request: pytest.FixtureRequest
 ) -> None:
     server: Valkey = request.getfixturevalue(kind)
-    connection = Connection(server.host, server.port, tls=False, cluster=kind == "cluster")
+    connection = Connection(server.host, server.port, tls=False, cluster=kind == "cluster", wait=PATIENCE)
     both = MemoryCache(SystemClock()), Whole(RedisStore(connection), RedisCache(connection))
 
     @settings(max_examples=200, deadline=None)

@@ -164,6 +164,7 @@ def test_a_part_of_a_second_is_hidden_as_a_whole_one(queue: Queue) -> None:
     queue.store.send([Outgoing("x")])
     (delivery,) = queue.receive()
     queue.store.hide(delivery, timedelta(milliseconds=10))
+    queue.wait(0.2)
     assert queue.receive() == []
 
 
@@ -236,6 +237,36 @@ def test_bat_05_a_fifo_group_is_received_in_order_and_waits_for_what_is_in_fligh
     fifo.delete(first)
     (next_,) = fifo.receive()
     assert (next_.body, next_.group) == ("a2", "a")
+
+
+def test_one_receive_takes_several_messages_of_a_fifo_group(make: Callable[[bool], Queue]) -> None:
+    fifo = make(True)
+    fifo.store.send([Outgoing(name, group="a", deduplication=name) for name in ("a1", "a2", "a3")])
+    assert [delivery.body for delivery in fifo.receive()] == ["a1", "a2", "a3"]
+
+
+def test_the_twin_hides_no_message_that_has_come_back() -> None:
+    """SQS answers MessageNotInflight; moto does not."""
+    twin = Memory(MemoryQueue(FakeClock()), FakeClock())
+    twin.store.send([Outgoing("x")])
+    (delivery,) = twin.receive()
+    twin.store.hide(delivery, timedelta(0))
+    with pytest.raises(Refused):
+        twin.store.hide(delivery, timedelta(seconds=1))
+
+
+def test_the_twin_knows_only_the_last_receipt_of_a_message() -> None:
+    """As bad as SQS may be: an older receipt of a standard queue may do nothing."""
+    twin = Memory(MemoryQueue(FakeClock()), FakeClock())
+    twin.store.send([Outgoing("x")])
+    (first,) = twin.receive()
+    twin.store.hide(first, timedelta(0))
+    (second,) = twin.receive()
+    twin.delete(first)
+    with pytest.raises(Refused):
+        twin.store.hide(first, timedelta(seconds=1))
+    twin.store.hide(second, timedelta(0))
+    assert len(twin.receive()) == 1
 
 
 def test_a_fifo_queue_takes_a_message_once(make: Callable[[bool], Queue]) -> None:

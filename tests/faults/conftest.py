@@ -1,17 +1,20 @@
-"""A provider for tests that break things, and the mode in which they are run."""
+"""A provider and servers for tests that break things, and the mode in which they are run."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from local.processes import Children
 from local.provider import Provider
+from local.valkey import Valkey
 from tests.modes import chosen, entered
 from tests.stack import serving
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -33,3 +36,23 @@ def faults_provider(aws_endpoint: str) -> Iterator[Provider]:
     """One for tests that share it; it kills nobody."""
     with serving(Provider(0)) as provider:
         yield provider
+
+
+@pytest.fixture
+def children() -> Iterator[Children]:
+    with Children() as children:
+        yield children
+
+
+@pytest.fixture
+def new_valkey(children: Children, tmp_path: Path) -> Callable[..., Valkey]:
+    """Starts servers that may be broken."""
+    made: list[Valkey] = []
+
+    def start(**options: Any) -> Valkey:
+        server = Valkey(children, tmp_path / f"valkey-{len(made)}", **options)
+        made.append(server)
+        server.start()
+        return server
+
+    return start

@@ -36,6 +36,7 @@ from tests.world import Context
 if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.process import BaseProcess
+    from pathlib import Path
 
     from shared.settings import Settings
 
@@ -52,6 +53,8 @@ class Life:
         after: how often it passes it before.
         worker: which of `WORKERS` it runs.
         seconds: after which it ends by itself.
+        witness: a file in which it notes the failpoint at which it dies. Its exit status says less: the server that
+            forks the processes may miss it on a busy machine, and then tells 255.
         arguments: of the program.
     """
 
@@ -64,6 +67,7 @@ class Life:
     mode: Mode = Mode.NORMAL
     seconds: float = 60.0
     arguments: dict[str, Any] = field(default_factory=dict)
+    witness: Path | None = None
 
     def start(self) -> BaseProcess:
         """Begin it."""
@@ -85,6 +89,8 @@ def live(life: Life) -> None:
     def die(point: Failpoint) -> None:
         passed[point] += 1
         if point is life.dies_at and passed[point] > life.after:
+            if life.witness is not None:
+                life.witness.write_text(point)
             os.kill(os.getpid(), signal.SIGKILL)
             time.sleep(60)
 

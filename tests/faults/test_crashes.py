@@ -1,14 +1,13 @@
 """A process that kills itself at every failpoint, once and twice in a row, in the mode that `make faults MODE=` asks for.
 
 Each failpoint has a scene that passes it. The scenes run side by side, since they mostly wait for what a crash left
-behind to run out; the tests then look at what became of each. The witness of a crash is its process's exit status.
+behind to run out; the tests then look at what became of each. The witness of a crash is what its process noted last.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +28,8 @@ from tests.modes import MODE, Mode, chosen
 from tests.stack import new_stack
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from local.provider import Provider
     from local.valkey import Valkey
     from tests.stack import Stack
@@ -43,12 +44,13 @@ class Scene:
     """One stack with something to do, and a process that dies on the way."""
 
     stack: Stack
+    folder: Path
     name: str
     point: Failpoint
     program: str = "consume"
     worker: str = "crashing"
     arguments: dict[str, Any] = field(default_factory=dict)
-    statuses: list[int | None] = field(default_factory=list)
+    witnesses: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
@@ -73,7 +75,8 @@ class Scene:
     def crash(self, times: int) -> None:
         """Let processes die, one after the other."""
         environ = {**CREDENTIALS, "AWS_ENDPOINT_URL": os.environ["AWS_ENDPOINT_URL"]}
-        for _ in range(times):
+        for turn in range(times):
+            witness = self.folder / f"{self.name}-{turn}"
             life = Life(
                 self.program,
                 self.stack.settings,
@@ -82,10 +85,11 @@ class Scene:
                 worker=self.worker,
                 mode=chosen(),
                 arguments={"order": self.name, "intent": self.intent},
+                witness=witness,
             )
             process = life.start()
             process.join(90)
-            self.statuses.append(process.exitcode)
+            self.witnesses.append(witness.read_text() if witness.exists() else "nothing")
             process.kill()
 
     def finish(self) -> None:
@@ -259,8 +263,11 @@ CRASHES = [
 
 
 @pytest.fixture(scope="module")
-def played(aws_endpoint: str, valkey: Valkey, faults_provider: Provider) -> dict[tuple[Failpoint, int], Any]:
+def played(
+    aws_endpoint: str, valkey: Valkey, faults_provider: Provider, tmp_path_factory: pytest.TempPathFactory
+) -> dict[tuple[Failpoint, int], Any]:
     """Every scene, played to its end; a scene that failed on the way is there as its exception."""
+    folder = tmp_path_factory.mktemp("witnesses")
 
     def play(point: Failpoint, times: int) -> Scene:
         begin, after, _ = SCENES[point]
@@ -268,7 +275,7 @@ def played(aws_endpoint: str, valkey: Valkey, faults_provider: Provider) -> dict
         stack = new_stack(valkey, faults_provider, visibility=3, worker=worker)
         if point in {Failpoint.FENCED, Failpoint.BEAT_CLAIM, Failpoint.BEAT_MESSAGE}:
             stack = new_stack(valkey, faults_provider, visibility=66, worker=worker)
-        scene = Scene(stack, f"{point.value.replace('-', '_')}_{times}", point)
+        scene = Scene(stack, folder, f"{point.value.replace('-', '_')}_{times}", point)
         begin(scene)
         scene.crash(times)
         if after is not None:
@@ -289,7 +296,7 @@ def test_ide_15_dying_there_changes_nothing_about_the_end(
     scene = played[point, times]
     if isinstance(scene, BaseException):
         raise scene
-    assert scene.statuses == [-signal.SIGKILL] * times  # the witness
+    assert scene.witnesses == [point] * times
     SCENES[point][2](scene)
 
 

@@ -41,7 +41,9 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture
 def connection(server: tuple[Valkey, bool]) -> Connection:
     valkey, cluster = server
-    return Connection(valkey.host, valkey.port, tls=False, cluster=cluster, credentials=CacheUser())
+    return Connection(
+        valkey.host, valkey.port, tls=False, cluster=cluster, credentials=CacheUser(), wait=timedelta(seconds=20)
+    )
 
 
 def test_the_access_string_names_each_command_that_a_script_calls_and_no_other() -> None:

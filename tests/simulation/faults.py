@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from shared.errors import NoAnswer, Unavailable
 from tests.simulation.scheduler import Died
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Weather:
     amnesia: float = 0.0
     skew: float = 0.0
     steps: float = 0.0
+    stops: float = 0.0
 
     @classmethod
     def drawn(cls, random: Random) -> Weather:
@@ -50,6 +52,7 @@ class Weather:
             amnesia=chance(0.01),
             skew=random.choice((0.0, 0.0, 2.0)),
             steps=chance(0.003),
+            stops=chance(0.01),
         )
 
 
@@ -73,6 +76,27 @@ class Faults:
     def heal(self) -> None:
         """No more faults."""
         self.healed = True
+
+
+class Records:
+    """The store of job records as a process reaches it: looks whether a commit that got no answer is there."""
+
+    def __init__(self, store: Faulty) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def commit(self, hold: Any, commit: Any, now: Any) -> None:
+        try:
+            self._store.commit(hold, commit, now)
+        except Unavailable as error:
+            try:
+                view = self._store.view(hold.record)
+            except Unavailable:
+                raise NoAnswer(str(error), dependency="dynamodb") from error
+            if view is None or view.token != hold.token or view.status is not commit.status:
+                raise
 
 
 class Faulty:

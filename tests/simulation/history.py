@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shared.backends.memory_database import MemoryDatabase
+from shared.errors import ClaimLost
 from shared.job_record import SYSTEM, JobView, Status, record_id
 from tests.simulation.jobs import SIM_WORKER
 
 if TYPE_CHECKING:
+    from shared.backends.memory_cache import MemoryCache
     from shared.delivery import Delivery
     from tests.simulation.world import World
 
 LEFT_NEVER = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
+FINAL = LEFT_NEVER | {Status.DEAD_LETTERED}  # no dead letter is replayed here
 
 
 class Violation(AssertionError):  # noqa: N818 - what was found
@@ -41,6 +44,24 @@ class Read:
     begun: float
 
 
+class Watched:
+    """The cache of a run; whose lease somebody else gives back is noted."""
+
+    def __init__(self, cache: MemoryCache, history: History) -> None:
+        self._cache = cache
+        self._history = history
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
+
+    def finish(self, tags: Any, leases: Any) -> None:
+        before = dict(self._cache.leases)
+        self._cache.finish(tags, leases)
+        for key in before.keys() - self._cache.leases.keys():
+            if (key, before[key][0]) not in leases:
+                self._history.broken.append(("I30", f"the lease on {key} was given back by another"))
+
+
 class History(MemoryDatabase):
     """The database of a run."""
 
@@ -50,6 +71,8 @@ class History(MemoryDatabase):
         self.reads: list[Read] = []
         self.done_at: dict[str, float] = {}
         self.numbers: dict[str, list[tuple[str, int]]] = {}
+        self.lost: dict[str, float] = {}
+        self.broken: list[tuple[str, str]] = []
 
     def _note(self, record: str, before: JobView | None) -> None:
         after = self.records.get(record)
@@ -60,6 +83,12 @@ class History(MemoryDatabase):
         before = self.records.get(claim.record)
         answer = super().claim(claim, now)
         self._note(claim.record, before)
+        after = self.records.get(claim.record)
+        if before is not None and after is not None and after.token != before.token:
+            if before.status is Status.RUNNING and before.claim_until is not None and before.claim_until >= now:
+                self.broken.append(("I15", f"taken over at {now}: {before}"))
+            if before.not_before is not None and before.not_before > now:
+                self.broken.append(("I16", f"begun at {now}: {before}"))
         return answer
 
     def commit(self, hold: Any, commit: Any, now: Any) -> None:
@@ -78,6 +107,12 @@ class History(MemoryDatabase):
         before = self.records.get(hold.record)
         super().release(hold, release, now)
         self._note(hold.record, before)
+        after = self.records[hold.record]
+        if before is None or before == after or after.attempts < before.attempts:
+            return
+        failure = after.last_failure
+        if failure is None or failure == before.last_failure or failure.dependency == "dynamodb":
+            self.broken.append(("I19", f"an attempt is spent, and nothing of its own failed: {after}"))
 
     def bury(self, hold: Any, death: Any, failure: Any, now: Any) -> None:
         before = self.records.get(hold.record)
@@ -91,8 +126,22 @@ class History(MemoryDatabase):
 
     def prolong(self, hold: Any, until: Any, now: Any) -> None:
         before = self.records.get(hold.record)
-        super().prolong(hold, until, now)
+        try:
+            super().prolong(hold, until, now)
+        except ClaimLost:
+            self.lost.setdefault(hold.token, self.clock.monotonic())
+            raise
         self._note(hold.record, before)
+
+    def called(self, path: str, number: int, now: Any) -> None:
+        """A fenced job begins a call of the gate, at this time of its process."""
+        token = next(token for token, known in self.numbers[f"plant{path}"] if known == number)
+        moment = self.clock.monotonic()
+        if moment > self.lost.get(token, moment):
+            self.broken.append(("I32", f"{path} called at {moment} by {token}, which had been told that it is lost"))
+        for view in self.records.values():
+            if view.token == token and view.claim_until is not None and view.claim_until < now:
+                self.broken.append(("I31", f"{path} called at {now} by a claim that had run out: {view}"))
 
     def ended(self, delivery: Delivery) -> None:
         """The message's job is done, and its invalidation too."""
@@ -121,6 +170,7 @@ class Checks:
             Violation: one does not hold.
         """
         for check in (
+            self.nothing_was_seen_to_break,
             self.i14_one_effect,
             self.g5_one_charge,
             self.i15_i16_states_are_monotone,
@@ -136,6 +186,11 @@ class Checks:
 
     def _record(self, job_type: str, key: str) -> JobView | None:
         return self.world.history.records.get(record_id(SYSTEM, job_type, key))
+
+    def nothing_was_seen_to_break(self) -> None:
+        """I15, I16, I19, I30 to I32, which are seen as they happen."""
+        for invariant, detail in self.world.history.broken:
+            demand(holds=False, invariant=invariant, detail=detail)
 
     def i14_one_effect(self) -> None:
         """Each committed job changed its item once."""
@@ -172,15 +227,14 @@ class Checks:
             last[record] = after
             if before is None:
                 continue
-            demand(before.status not in LEFT_NEVER, "I16", f"{before} became {after}")
+            demand(before.status not in FINAL, "I16", f"{before} became {after}")
             if before.status is Status.UNKNOWN:
                 demand(
                     after.status in {Status.COMPLETED, Status.FAILED, Status.RETRYING},
                     "I16",
                     f"{before} became {after}",
                 )
-            anew = after.death != before.death or before.status is Status.DEAD_LETTERED
-            demand(anew or abs(after.attempts - before.attempts) <= 1, "I16", f"{before} became {after}")
+            demand(abs(after.attempts - before.attempts) <= 1, "I16", f"{before} became {after}")
             writer = (
                 after.status in {Status.COMPLETED, Status.FAILED, Status.RETRYING} and before.status is Status.RUNNING
             )

@@ -25,6 +25,7 @@ PLANTS = Table("plants", key="id")
 GATE = Dependency("gate", timeout=timedelta(seconds=5))
 BATCH = 3
 DAY = 7.0  # seconds
+THOUGHT = 0.5
 
 
 class Add(Payload):
@@ -44,6 +45,7 @@ class Add(Payload):
 def add(payload: Add, work: UnitOfWork) -> int:
     """Without a lock, so that only the commit's conditions keep two apart."""
     account = work.read(ACCOUNTS, payload.account)
+    work.clock.sleep(THOUGHT)  # in which others read the same
     work.invalidate(f"account/{payload.account}")
     if account is None:
         work.create(ACCOUNTS, id=payload.account, total=payload.amount)

@@ -31,6 +31,7 @@ class Process:
     name: str
     offset: timedelta = timedelta(0)
     is_dead: bool = False
+    is_retired: bool = False
     frozen_until: float = 0.0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from random import Random
@@ -25,9 +26,9 @@ from shared.runtime import assemble
 from shared.tag import Version
 from shared.telemetry import Silent
 from tests.modes import CACHES, Mode
-from tests.simulation.faults import Faults, Faulty, Weather
-from tests.simulation.history import History
-from tests.simulation.jobs import BATCH, SIM_WORKER, Outside
+from tests.simulation.faults import Faults, Faulty, Records, Weather
+from tests.simulation.history import History, Watched
+from tests.simulation.jobs import BATCH, GATE, SIM_WORKER, Outside
 from tests.simulation.scheduler import Process, ProcessClock, Scheduler
 
 if TYPE_CHECKING:
@@ -42,6 +43,20 @@ REST_SECONDS = 6 * 3600.0
 GRACE = timedelta(seconds=1)
 
 
+@dataclass
+class Calls:
+    """The way to the outside systems; notes when a call begins."""
+
+    way: Faulty
+    history: History
+    clock: ProcessClock
+
+    def send(self, dependency: Any, method: str, path: str, **named: Any) -> Any:
+        if dependency is GATE:
+            self.history.called(path, named["body"]["number"], self.clock.now())
+        return self.way.send(dependency, method, path, **named)
+
+
 class World:
     """A run, made from its seed."""
 
@@ -53,13 +68,14 @@ class World:
         self.tokens = 0
         outside = ProcessClock(self.scheduler, Process("outside"))
         self.history = History(outside)
-        self.cache = CACHES[mode](outside)
+        self.cache = Watched(CACHES[mode](outside), self.history)
         self.outside = Outside()
         self.telemetry = Silent()
         self.queue = MemoryQueue(outside, SIM_WORKER.visibility_timeout, SIM_WORKER.max_receive_count)
         self.relayed: set[str] = set()
         self.bodies: list[str] = []
         self.amounts: dict[str, dict[str, int]] = {}
+        self.spread = self.random.choice((1.0, 30.0))  # seconds over which messages are sent
         self.days: dict[str, dict[str, int]] = {}
 
     def run(self) -> None:
@@ -97,13 +113,13 @@ class World:
             self.history.items["orders", (order,)] = Stored({**item, "status": "pending"}, 1)
             for key in ("first", "second")[: self.random.randint(1, 2)]:
                 self._send("capture-payment", f"{order}/{key}", {"order_id": order, "payment_intent_id": intent})
-        for number in range(self.random.randint(1, 4)):
+        for number in range(self.random.randint(2, 6)):
             account, amount = f"account-{number % 2}", self.random.randint(1, 9)
             key = f"add-{number}"
             self.amounts.setdefault(account, {})[key] = amount
             self._send("add", key, {"account": account, "amount": amount})
-        for number in range(self.random.randint(0, 3)):
-            plant, days = f"plant-{number % 2}", self.random.randint(1, 3)
+        for number in range(self.random.randint(1, 4)):
+            plant, days = f"plant-{number % 2}", self.random.randint(1, 4)
             key = f"grow-{number}"
             self.days.setdefault(plant, {})[key] = days
             self._send("grow", key, {"plant": plant, "days": days})
@@ -113,7 +129,7 @@ class World:
         body = json.dumps({"job_type": job_type, "idempotency_key": key, "payload": payload})
         self.bodies.append(body)
         for _ in range(self.random.randint(1, 3)):
-            self.queue.send([Outgoing(body, delay=timedelta(seconds=self.random.uniform(0, 30)))])
+            self.queue.send([Outgoing(body, delay=timedelta(seconds=self.random.uniform(0, self.spread)))])
 
     # Who works.
 
@@ -134,7 +150,7 @@ class World:
             if not records:  # what was there has been moved to the dead letters
                 continue
             batch = list(read_event({"Records": records}))
-            if process is None or process.is_dead:
+            if process is None or process.is_dead or process.is_retired:
                 skew = self.faults.weather.skew
                 offset = timedelta(seconds=self.random.uniform(-skew, skew))
                 process = Process(f"worker-{self.token()[-4:]}", offset)
@@ -160,10 +176,13 @@ class World:
         self.scheduler.spawn("renewal", process, lambda: self._renew(runtime, done, len(batch)))
         while len(done) < len(batch) and not process.is_dead:
             self.scheduler.sleep(0.2)
+            if self.faults.happens("stops"):
+                runtime.stopping.set()  # SIGTERM: what runs is handed back, and the process is not used any more
             if self.scheduler.now >= ends:
                 self.scheduler.kill(process)  # Lambda ends what runs over its timeout
         if process.is_dead:
             return
+        process.is_retired = runtime.stopping.is_set()
         for delivery in batch:
             if done[delivery.receipt_handle] and not self.faults.happens("undeleted"):
                 self.queue.delete(delivery.receipt_handle)
@@ -181,18 +200,22 @@ class World:
             self.scheduler.sleep(min(max(wait, 0.05), 1.0))
 
     def _runtime(self, process: Process) -> Runtime:
-        gone = Unavailable("no answer", dependency="aws")
-        database = Faulty(self.history, process, self.faults, gone)
+        database = Faulty(self.history, process, self.faults, Unavailable("no answer", dependency="dynamodb"))
+        clock = ProcessClock(self.scheduler, process)
         return assemble(
             SIM_WORKER,
-            records=database,
+            records=Records(database),
             items=database,
             outbox=database,
             leases=Faulty(self.cache, process, self.faults, CacheUnavailable()),
-            queue=Faulty(self.queue, process, self.faults, gone),
-            transport=Faulty(self.outside, process, self.faults, Ambiguous("no answer", dependency="outside")),
+            queue=Faulty(self.queue, process, self.faults, Unavailable("no answer", dependency="sqs")),
+            transport=Calls(
+                Faulty(self.outside, process, self.faults, Ambiguous("no answer", dependency="outside")),
+                self.history,
+                clock,
+            ),
             telemetry=self.telemetry,
-            clock=ProcessClock(self.scheduler, process),
+            clock=clock,
             random=self.random,
             tokens=self.token,
         )

@@ -75,6 +75,7 @@ class Round:
         self.stack: Stack = new_stack(self.valkey, self.provider, visibility=VISIBILITY, worker=CRASHING)
         self.load = Load(self.random, f"r{self.number}")
         self.books = Books()
+        self.orders: list[str] = []  # that readers may ask for
         self.letters: list[tuple[str, dict[str, Any]]] = []  # that no replay can cure
         connection = Connection("127.0.0.1", self.valkey.port, tls=False, cluster=False)
         here = Surroundings(SystemClock(), Random(self.number), random_token)  # noqa: S311 - repeatable
@@ -114,6 +115,7 @@ class Round:
             bodies = self.load.draw()
             for order in self.load.captures[known:]:
                 self.stack.seed(order_id=order.key, payment_intent_id=order.intent)
+                self.orders.append(order.key)
             for body in bodies:
                 self.stack.send(body)
                 self.books.sent += 1
@@ -142,16 +144,12 @@ class Round:
         return replayed
 
     def _read_until(self, done: threading.Event) -> None:
-        """Readers fill the cache all the time, with whatever they find."""
+        """A reader fills the cache all the time, with whatever it finds; by a chance of its own, being a thread of its own."""
+        random = Random(self.number)  # noqa: S311 - repeatable
         while not done.wait(0.05):
-            if self.load.captures:
-                order = self.random_order().key
+            if self.orders:
                 with contextlib.suppress(Unavailable):
-                    self._cached(order)
-
-    def random_order(self) -> Wanted:
-        """One of the orders, not drawn from the round's own chance: readers are another thread."""
-        return self.load.captures[time.monotonic_ns() % len(self.load.captures)]
+                    self._cached(random.choice(self.orders))
 
     def _cached(self, order: str) -> str | None:
         def load() -> Loaded:

@@ -6,7 +6,7 @@ import json
 import signal
 import threading
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -265,3 +265,127 @@ def test_sigterm_ends_an_idle_process_and_lets_a_busy_one_answer() -> None:
         assert consumer.runtime.stopping.is_set()
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_a_job_whose_thread_cannot_start_runs_on_one_that_could(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = threading.Thread.start
+    started: list[str] = []
+
+    def limited(self: threading.Thread) -> None:
+        if self.name.startswith("job"):
+            if len(started) == 2:
+                text = "can't start new thread"
+                raise RuntimeError(text)
+            started.append(self.name)
+        start(self)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    seen = threading.Barrier(2, timeout=10)
+
+    def handler(payload: Note, work: UnitOfWork) -> None:
+        if payload.thing in {"t0", "t1"}:
+            seen.wait()  # both threads are busy while the third is asked for
+        work.create(THINGS, id=payload.thing)
+
+    world = World.of(handler)
+    answer = world.handle(event(*(record_of(note(f"t{number}"), f"m{number}") for number in range(6))))
+    assert failures(answer) == []
+    assert all(world.thing(f"t{number}") is not None for number in range(6))
+    assert len(started) == 2
+
+
+def test_without_any_thread_the_batch_comes_back_whole_and_nothing_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = threading.Thread.start
+
+    def none(self: threading.Thread) -> None:
+        if self.name.startswith("job"):
+            text = "can't start new thread"
+            raise RuntimeError(text)
+        start(self)
+
+    monkeypatch.setattr(threading.Thread, "start", none)
+    world = World.of()
+    assert failures(world.handle(event(record_of(note("a"), "m1"), record_of(note("b"), "m2")))) == ["m1", "m2"]
+    assert world.database.records == {}
+    assert world.cache.leases == {}
+    assert world.telemetry.warnings[0][0] == "pipeline_failed"
+
+
+def test_a_fault_of_the_pipeline_hides_its_message_for_the_queues_whole_visibility() -> None:
+    """A heartbeat may have shortened it to seconds, and receives are counted."""
+    world = World.of()
+
+    class Broken(type(world.database)):  # type: ignore[misc]
+        def claim(self, claim: Any, now: Any) -> Any:
+            raise KeyError
+
+    world.database = Broken(world.clock)
+    assert failures(world.handle(event(record_of(note("a"), "m1")))) == ["m1"]
+    assert world.queue.hidden == {"m1": world.worker.visibility_timeout}
+
+
+def test_a_sibling_that_cannot_be_settled_leaves_the_others_of_the_batch_alone() -> None:
+    def handler(payload: Note, work: UnitOfWork) -> None:
+        if payload.thing == "bad":
+            raise TimeoutError
+        work.create(THINGS, id=payload.thing)
+
+    world = fifo(handler)
+    hide = world.queue.hide
+
+    def broken(delivery: Any, after: timedelta) -> None:
+        if delivery.message_id == "m2":
+            raise KeyError
+        hide(delivery, after)
+
+    world.queue.hide = broken
+    names = (("bad", "g"), ("behind", "g"), ("last", "g"), ("other", "h"))
+    records = [record_of(note(thing), f"m{place}", group=group) for place, (thing, group) in enumerate(names, 1)]
+    assert failures(world.handle(event(*records))) == ["m1", "m2", "m3"]
+    assert world.queue.hidden["m3"] == world.queue.hidden["m1"]
+    assert world.thing("other") is not None
+
+
+def test_the_process_ends_before_the_invocation_does_also_after_a_slow_preparation() -> None:
+    release = threading.Event()
+    ended: list[float] = []
+    world = World.of(lambda payload, work: release.wait(10), timeout=timedelta(milliseconds=1), lock=None)
+    world.worker = replace(world.worker, margin=timedelta(milliseconds=1))
+    runtime = world.runtime
+    together = type(runtime.execution.preparation).together
+
+    @dataclass(frozen=True)
+    class Slow:
+        inner: Any
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.inner, name)
+
+        def together(self, *arguments: Any) -> Any:
+            world.clock.pass_(timedelta(hours=1) - timedelta(seconds=0.5))
+            return together(self.inner, *arguments)
+
+    object.__setattr__(runtime.execution, "preparation", Slow(runtime.execution.preparation))
+
+    def end(status: int) -> None:
+        ended.append(status)
+        release.set()
+
+    consumer = Consumer(world.worker, runtime, end_process=end)
+    consumer.handle(event(record_of(note("a"), "m1")), Context(timedelta(hours=1)))  # an hour from now it would hang
+    assert ended == [70]
+
+
+def test_only_those_whose_turn_comes_at_once_have_their_locks_taken_ahead() -> None:
+    world = World.of()
+    world.worker = replace(world.worker, batch_concurrency=2)
+    asked: list[str] = []
+
+    class Noting(type(world.cache)):  # type: ignore[misc]
+        def acquire_all(self, wants: Any) -> Any:
+            asked.extend(want.key for want in wants)
+            return super().acquire_all(wants)
+
+    world.cache = Noting(world.clock)
+    world.handle(event(*(record_of(note(f"t{number}"), f"m{number}") for number in range(6))))
+    assert asked == ["thing/t0", "thing/t1"]

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from shared.failpoints import Failpoint
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted({ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/README.md")})
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
@@ -20,9 +22,15 @@ def test_every_link_leads_to_a_file(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
-def test_every_test_that_the_readme_names_is_there() -> None:
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "faults.md"], ids=lambda page: page.name)
+def test_every_test_that_a_page_names_is_there(page: Path) -> None:
     sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
     there = {name for source in sources for name in re.findall(r"def (test_\w+)", source)}
-    named = TEST.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    named = TEST.findall(page.read_text(encoding="utf-8"))
     assert named
     assert [name for name in named if not any(fnmatch(test, name) for test in there)] == []
+
+
+def test_the_page_of_faults_names_every_failpoint() -> None:
+    page = (ROOT / "docs" / "faults.md").read_text(encoding="utf-8")
+    assert [point for point in Failpoint if f"`{point}`" not in page] == []

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 RECORD = record_id(SYSTEM, "note", "k1")
 
 
+class Killed(BaseException):
+    """The process ends here; nothing after it happens."""
+
+
 def raising(error: BaseException) -> Callable[[Note, UnitOfWork], object]:
     def handler(payload: Note, work: UnitOfWork) -> object:
         raise error
@@ -339,11 +343,11 @@ def test_ide_01_a_killed_attempt_is_taken_over_after_its_deadline_and_not_before
     def handler(payload: Note, work: UnitOfWork) -> object:
         calls.append(work.attempt)
         if len(calls) == 1:
-            raise SystemExit
+            raise Killed
         return None
 
     world = World.of(handler, timeout=timedelta(seconds=2), lock=None)
-    with pytest.raises(SystemExit):
+    with pytest.raises(Killed):
         world.execute(body(), left=timedelta(seconds=9))
     world.clock.pass_(timedelta(seconds=1))
     early, _ = world.run(body())
@@ -475,9 +479,9 @@ def test_a_record_that_is_not_final_never_expires() -> None:
 
 
 def test_attempts_that_all_died_silently_are_dead_lettered_as_spent() -> None:
-    world = World.of(raising(SystemExit()), lock=None)
+    world = World.of(raising(Killed()), lock=None)
     for _ in range(3):
-        with pytest.raises(SystemExit):
+        with pytest.raises(Killed):
             world.execute(body())
         world.clock.pass_(timedelta(minutes=5))
     outcome, acknowledged = world.run(body())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -171,6 +172,96 @@ def test_a_renewal_that_raises_what_nobody_thought_of_loses_its_holder_and_spare
     assert len(other.stores.said) == 2
 
 
+def test_i31_a_claim_counts_from_before_it_was_asked_for() -> None:
+    case = Case()
+    assert case.heart.ask() == 3 * BEAT
+    case.clock.pass_(timedelta(seconds=25))  # the answer was long in coming
+    heart = case.begin()
+    case.clock.pass_(timedelta(seconds=4))
+    heart.check()
+    case.clock.pass_(timedelta(seconds=1))
+    with pytest.raises(LeaseLost):
+        heart.check()
+
+
+def test_i33_a_heart_that_stood_still_with_its_monotonic_clock_is_lost_by_the_wall_clock() -> None:
+    case = Case()
+    heart = case.begin()
+    case.after(10)
+    heart.check()
+    case.clock.monotonic = lambda: 10.0  # type: ignore[method-assign]
+    case.clock.pass_(timedelta(seconds=30))
+    with pytest.raises(LeaseLost):
+        heart.check()
+
+
+def test_a_beat_that_is_on_its_way_is_waited_for_and_hides_nothing_any_more() -> None:
+    case = Case()
+    heart = case.begin()
+    asked, answer = threading.Event(), threading.Event()
+    prolong = case.stores.prolong
+
+    def slow(hold: Hold, until: datetime, now: datetime) -> None:
+        prolong(hold, until, now)
+        asked.set()
+        assert answer.wait(10)
+
+    case.stores.prolong = slow  # type: ignore[method-assign]
+    case.clock.pass_(BEAT)
+    sleep = case.clock.sleep
+
+    def while_waiting(seconds: float) -> None:
+        sleep(seconds)
+        answer.set()
+        beat.join(10)
+
+    case.clock.sleep = while_waiting  # type: ignore[method-assign]
+    beat = threading.Thread(target=heart.renew)
+    beat.start()
+    assert asked.wait(10)
+    heart.stop()
+    assert not beat.is_alive()  # it waited for it
+    assert case.stores.said == [("claim", 3 * BEAT)]
+    case.after(10)
+    assert case.stores.said == [("claim", 3 * BEAT)]
+
+
+def test_a_beat_without_an_answer_is_waited_for_a_second_and_no_longer() -> None:
+    case = Case()
+    heart = case.begin()
+    asked, answer = threading.Event(), threading.Event()
+
+    def hanging(hold: Hold, until: datetime, now: datetime) -> None:
+        asked.set()
+        assert answer.wait(30)
+
+    case.stores.prolong = hanging  # type: ignore[method-assign]
+    case.clock.pass_(BEAT)
+    beat = threading.Thread(target=heart.renew)
+    beat.start()
+    assert asked.wait(10)
+    heart.stop()
+    assert 0.9 <= sum(case.clock.slept) <= 1.1
+    answer.set()
+    beat.join(10)
+    assert case.stores.said == []
+
+
+def test_an_end_that_a_beat_finds_is_no_loss_to_tell_of() -> None:
+    case = Case()
+    heart = case.begin()
+    case.stores.claim_error = ClaimLost()
+    prolong = case.stores.prolong
+
+    def ended(hold: Hold, until: datetime, now: datetime) -> None:
+        object.__setattr__(heart, "stopped", True)  # the job ended while this beat was on its way
+        prolong(hold, until, now)
+
+    case.stores.prolong = ended  # type: ignore[method-assign]
+    case.after(10)
+    assert case.telemetry.warnings == []
+
+
 # In the pipeline.
 
 
@@ -272,6 +363,27 @@ def test_the_heart_stands_still_before_the_outcome_is_settled() -> None:
     world.work_for(60)
     assert world.queue.hidden == {}
     assert world.database.view(RECORD).status is Status.COMPLETED
+
+
+def test_a_beat_that_is_late_hides_nothing_behind_what_settlement_said() -> None:
+    world = beating(None)
+    world.cache.acquire("thing/a", "another", timedelta(hours=1))
+    hearts: list[Heartbeat] = []
+    keep = world.runtime.keeper.keep
+
+    def noted(renewable: Any) -> None:
+        hearts.append(renewable)
+        keep(renewable)
+
+    world.runtime.keeper.keep = noted  # type: ignore[method-assign]
+    outcome = run(world)
+    assert isinstance(outcome, Postponed)
+    assert outcome.because is Because.CONTENDED
+    (heart,) = hearts
+    world.queue.hidden.clear()
+    world.clock.pass_(BEAT)
+    heart.renew()  # the keeper looked at what it kept before the heart was let go of
+    assert world.queue.hidden == {}
 
 
 def test_a_batch_beats_for_the_messages_that_still_wait_for_their_turn() -> None:

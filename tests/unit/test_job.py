@@ -180,3 +180,16 @@ def test_pace_shortens_every_duration() -> None:
     assert (declared.timeout, declared.lease) == (timedelta(seconds=1), timedelta(seconds=3))
     assert declared.retry.base == timedelta(seconds=1)
     assert declared.message(Note(thing="a"), key="k").job_type == "note"
+
+
+def test_a_beating_jobs_lease_lasts_three_beats_and_both_follow_the_pace() -> None:
+    beating = note_job(heartbeat=timedelta(seconds=5))
+    assert beating.lease == timedelta(seconds=15)
+    assert note_job().lease == timedelta(seconds=30)
+    assert note_job(heartbeat=timedelta(seconds=5), lease=timedelta(seconds=40)).lease == timedelta(seconds=40)
+    paced = beating.at_pace(0.2)
+    assert (paced.heartbeat, paced.lease, paced.timeout) == (
+        timedelta(seconds=1),
+        timedelta(seconds=3),
+        timedelta(seconds=2),
+    )

@@ -203,7 +203,7 @@ def test_a_fault_in_preparing_a_batch_costs_nobody_their_job(monkeypatch: pytest
     monkeypatch.setattr(Locking, "take_together", broken)
     assert world.handle(event(record_of(body())), Context()) == {"batchItemFailures": []}
     assert world.thing("a") is not None
-    assert world.telemetry.warnings[0][0] == "pipeline_failed"
+    assert world.telemetry.warnings[0][0] == "not_prepared"
 
 
 def test_a_message_that_cannot_be_read_stops_no_other_of_its_batch_from_being_prepared() -> None:

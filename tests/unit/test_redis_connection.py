@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import Future
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from redis.crc import key_slot
 
 from shared.backends.breaker import Breaker
 from shared.backends.redis import RedisStore
-from shared.backends.redis_connection import Command, Connection
+from shared.backends.redis_connection import WAIT, Command, Connection
 from shared.errors import CacheUnavailable, SettingsError
 from tests.fake_redis import OK, ONE, SILENCE, FakeRedis, error
 from tests.world import FakeClock
@@ -21,11 +22,14 @@ if TYPE_CHECKING:
 
 TTL = timedelta(seconds=20)
 SCRIPT = Command.script("return 1", "k", "token")
+PATIENCE = timedelta(seconds=20)  # where the server answers, however busy the machine is
 CANARY = "s3cret-of-the-server"
 
 
-def connection(server: FakeRedis, *, cluster: bool = False, breaker: Breaker | None = None) -> Connection:
-    return Connection(server.host, server.port, tls=False, cluster=cluster, breaker=breaker or Breaker())
+def connection(
+    server: FakeRedis, *, cluster: bool = False, breaker: Breaker | None = None, wait: timedelta = PATIENCE
+) -> Connection:
+    return Connection(server.host, server.port, tls=False, cluster=cluster, breaker=breaker or Breaker(), wait=wait)
 
 
 def acquire(to: Connection) -> bool:
@@ -165,19 +169,19 @@ def test_lck_11_a_dead_socket_is_replaced_and_the_command_sent_once_more() -> No
 def test_lck_11_a_server_that_never_answers_is_asked_twice_whatever_the_number_of_commands(commands: int) -> None:
     with FakeRedis(lambda *_: SILENCE) as server:
         with pytest.raises(CacheUnavailable, match="TimeoutError"):
-            connection(server).exchange([drop(str(n)) for n in range(commands)])
+            connection(server, wait=WAIT).exchange([drop(str(n)) for n in range(commands)])
         assert server.connections == 2
         assert server.count("DEL") == 2 * commands
 
 
-def test_lck_11_a_cluster_that_falls_silent_is_asked_three_times_whatever_the_number_of_commands() -> None:
+def test_cac_10_a_cluster_that_falls_silent_is_waited_for_twice_whatever_the_number_of_commands() -> None:
     silent = threading.Event()
 
     def answer(connection: int, words: list[str]) -> bytes:
         return SILENCE if silent.is_set() else server.as_cluster(words) or ONE
 
     with FakeRedis(answer) as server:
-        to = connection(server, cluster=True)
+        to = connection(server, cluster=True, wait=WAIT)
         commands = [drop(str(n)) for n in range(7)]
         assert to.exchange(commands) == [1] * 7
         before = len(server.commands)
@@ -186,7 +190,25 @@ def test_lck_11_a_cluster_that_falls_silent_is_asked_three_times_whatever_the_nu
             to.exchange(commands)
         asked = [command for _, command in server.commands[before:]]
         assert asked.count("DEL") == 7  # in one write
-        assert len(asked) - 7 <= 2  # and who has the slots, by the old client at the most once, and by the new one
+        # And who has the slots, once: by the old client or by a new one, so that the two waits are less than a second.
+        assert len(asked) - 7 == 1
+        assert timedelta(seconds=1) > 2 * WAIT
+
+
+def test_cac_10_a_command_to_a_cluster_that_falls_silent_is_waited_for_twice() -> None:
+    silent = threading.Event()
+
+    def answer(connection: int, words: list[str]) -> bytes:
+        return SILENCE if silent.is_set() else server.as_cluster(words) or ONE
+
+    with FakeRedis(answer) as server:
+        to = connection(server, cluster=True, wait=WAIT)
+        acquire(to)
+        before = len(server.commands)
+        silent.set()
+        with pytest.raises(CacheUnavailable):
+            acquire(to)
+        assert [command for _, command in server.commands[before:]] == ["EVAL", "CLUSTER"]
 
 
 def test_an_exchange_with_a_cluster_asks_nothing_besides_its_commands() -> None:
@@ -234,22 +256,70 @@ def test_what_another_thread_is_doing_with_the_old_connection_goes_on() -> None:
 
 
 def test_ten_threads_make_one_cluster_client() -> None:
-    with FakeRedis(lambda _, words: server.as_cluster(words) or ONE) as server:
+    others_are_there = threading.Event()
+
+    def answer(_: int, words: list[str]) -> bytes:
+        if words[0] == "CLUSTER" or words[0].startswith("CLUSTER "):
+            assert others_are_there.wait(30)  # nobody has a client before all want one
+        return server.as_cluster(words) or ONE
+
+    with FakeRedis(answer) as server:
         to = connection(server, cluster=True)
-        start = threading.Barrier(10)
-        taken = []
-
-        def take() -> None:
-            start.wait()
-            taken.append(acquire(to))
-
-        threads = [threading.Thread(target=take) for _ in range(10)]
+        taken: list[bool] = []
+        threads = [threading.Thread(target=lambda: taken.append(acquire(to)), daemon=True) for _ in range(10)]
         for thread in threads:
             thread.start()
+        for _ in range(30_000):
+            making = to._making
+            if server.connections > 1 or (making is not None and len(making._condition._waiters) == 9):  # type: ignore[attr-defined]
+                break
+            threading.Event().wait(0.001)
+        others_are_there.set()
         for thread in threads:
-            thread.join()
+            thread.join(30)
         assert taken == [True] * 10
         assert server.count("COMMAND") == 1
+
+
+def test_threads_wait_no_longer_for_another_s_cluster_client_than_for_one_of_their_own() -> None:
+    go_on = threading.Event()
+
+    def answer(_: int, words: list[str]) -> bytes:
+        assert go_on.wait(30)
+        return server.as_cluster(words) or ONE
+
+    with FakeRedis(answer) as server:
+        to = connection(server, cluster=True, wait=WAIT)
+        to._making = Future()  # of a thread that hangs, as in the look-up of a name; or that is not in this process
+        with pytest.raises(CacheUnavailable, match="TimeoutError"):
+            acquire(to)
+        assert server.connections == 0
+        go_on.set()
+        to._making = None
+        assert acquire(to)
+
+
+def test_cac_10_more_threads_than_connections_do_not_hide_that_the_server_hangs() -> None:
+    """Whoever finds no connection left has learned nothing of the server, neither good nor bad."""
+    with FakeRedis(lambda *_: SILENCE) as server:
+        to = Connection(server.host, server.port, tls=False, cluster=False, most=1)
+        told: list[str] = []
+
+        def beside(client: Any) -> None:
+            held = client.connection_pool.get_connection()  # another thread's, that waits for the server
+            try:
+                with pytest.raises(CacheUnavailable, match="MaxConnectionsError"):
+                    acquire(to)
+            finally:
+                client.connection_pool.release(held)
+            raise TimeoutError
+
+        for _ in range(to.breaker.failures):
+            with pytest.raises(CacheUnavailable) as refused:
+                to.run(beside)
+            told.append(str(refused.value))
+        with pytest.raises(CacheUnavailable, match="not asked"):
+            acquire(to)
 
 
 class Guest:
@@ -276,7 +346,7 @@ def test_refused_credentials_are_forgotten_and_asked_for_once_more() -> None:
         return ONE
 
     with FakeRedis(answer) as server:
-        assert acquire(Connection(server.host, server.port, tls=False, cluster=False, credentials=guest))
+        assert acquire(Connection(server.host, server.port, tls=False, cluster=False, credentials=guest, wait=PATIENCE))
         assert (guest.asked, guest.forgotten, server.connections) == (2, 1, 2)
 
 
@@ -284,7 +354,7 @@ def test_i48_credentials_refused_again_are_unavailable_and_never_told() -> None:
     guest = Guest()
     with FakeRedis(lambda *_: error("WRONGPASS invalid username-password pair")) as server:
         with pytest.raises(CacheUnavailable, match="WRONGPASS") as refused:
-            acquire(Connection(server.host, server.port, tls=False, cluster=False, credentials=guest))
+            acquire(Connection(server.host, server.port, tls=False, cluster=False, credentials=guest, wait=PATIENCE))
         assert CANARY not in str(refused.value)
         assert server.connections == 2
 

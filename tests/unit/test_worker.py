@@ -119,3 +119,20 @@ def test_pace_is_remembered_and_shortens() -> None:
     assert (paced.pace, paced.function_timeout, paced.visibility_timeout) == (0.1, 4 * SECOND, 24 * SECOND)
     made = worker()
     assert made.at_pace(1) is made
+
+
+def test_pace_leaves_a_visibility_legal_that_was_the_least() -> None:
+    made = worker(timeout=95, window=60 * SECOND, visibility=690 * SECOND)
+    paced = made.at_pace(0.1)
+    assert paced.function_timeout == 11 * SECOND
+    assert paced.visibility_timeout == paced.least_visibility == 126 * SECOND
+    assert worker(timeout=30, visibility=2400 * SECOND).at_pace(0.1).visibility_timeout == 240 * SECOND
+
+
+def test_a_heartbeat_is_refused_that_one_thread_could_not_keep_for_a_whole_batch() -> None:
+    declared = note_job(heartbeat=10 * SECOND, timeout=60 * SECOND, max_latency=timedelta(hours=1))
+    options: dict[str, Any] = {"batch_concurrency": 50, "window": SECOND}
+    made = Worker("notes", jobs=(declared,), batch_size=100, **options)
+    assert made.at_pace(0.1).pace == 0.1
+    with pytest.raises(DeclarationError, match=r"101 messages.*10\.1 s.*heartbeat of 10 s"):
+        Worker("notes", jobs=(declared,), batch_size=101, **options)
