@@ -140,9 +140,10 @@ class Heartbeat:
             return IDLE  # the claim and the message's wait run out by themselves
         if sent - self._received > (LONGEST_WAIT - self.ahead).total_seconds():
             return self._lose("limit")
+        hold = self.hold
         self._is_beating = True  # before the look at `stopped`, as `stop` looks here after having set that
         try:
-            if not self._prolong():
+            if not self._prolong(hold):
                 return IDLE
         except ClaimLost:
             self._claim_is_lost = True
@@ -156,16 +157,17 @@ class Heartbeat:
             return self._due - sent
         finally:
             self._is_beating = False
-        self._ends = self._ahead_of(sent, sent_at)
+        if self.hold is hold:  # a claim that was granted meanwhile has an end of its own, which this beat did not move
+            self._ends = self._ahead_of(sent, sent_at)
         self._due = sent + self.beat.total_seconds()
         return self.beat.total_seconds()
 
-    def _prolong(self) -> bool:
+    def _prolong(self, hold: Hold | None) -> bool:
         if self._must_end():
             return False
-        if self.hold is not None:  # before the message: a copy that comes back early finds the job held
+        if hold is not None:  # before the message: a copy that comes back early finds the job held
             now = self.clock.now()
-            self.records.prolong(self.hold, now + self.ahead, now)
+            self.records.prolong(hold, now + self.ahead, now)
             failpoint(Failpoint.BEAT_CLAIM)
             if self._must_end():  # meanwhile: settlement decides now when the message comes back, or a later invocation
                 return False

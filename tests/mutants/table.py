@@ -1149,7 +1149,7 @@ MUTANTS = (
     Mutant(
         "a beat prolongs the claim",
         "shared/heartbeat.py",
-        "            self.records.prolong(self.hold, now + self.ahead, now)\n",
+        "            self.records.prolong(hold, now + self.ahead, now)\n",
         "",
         HEARTBEAT,
     ),
@@ -1374,8 +1374,8 @@ MUTANTS = (
     Mutant(
         "a heart that was stopped beats no more",
         "shared/heartbeat.py",
-        "        if self._must_end():\n            return False\n        if self.hold",
-        "        if self.hold",
+        "        if self._must_end():\n            return False\n        if hold",
+        "        if hold",
         HEARTBEAT,
     ),
     Mutant(
@@ -1767,5 +1767,12 @@ MUTANTS = (
         "lanes[: self.worker.threads]}",
         "lanes}",
         CONSUMER,
+    ),
+    Mutant(
+        "a beat from before the claim does not move the claim's end",
+        "shared/heartbeat.py",
+        "        if self.hold is hold:  # a claim",
+        "        if True:  # a claim",
+        HEARTBEAT,
     ),
 )

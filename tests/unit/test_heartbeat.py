@@ -410,3 +410,25 @@ def test_a_job_without_a_heartbeat_leaves_its_message_and_its_claim_alone() -> N
     world = World.of()
     assert world.handle(event(record_of(body())), Context()) == {"batchItemFailures": []}
     assert world.queue.hidden == {}
+
+
+def test_a_claim_that_is_granted_during_a_beat_keeps_its_own_end() -> None:
+    """The beat began when there was no claim, and prolonged none."""
+    case = Case()
+    case.heart.ask()
+    hide = case.stores.hide
+
+    def granted_meanwhile(delivery: Delivery, after: timedelta) -> None:
+        case.clock.pass_(timedelta(seconds=5))
+        case.begin()
+        hide(delivery, after)
+
+    case.stores.hide = granted_meanwhile  # type: ignore[method-assign]
+    case.clock.pass_(timedelta(seconds=5))
+    case.heart.renew()
+    assert [what for what, _ in case.stores.said] == ["message"]
+    case.clock.pass_(timedelta(seconds=19))
+    case.heart.check()
+    case.clock.pass_(timedelta(seconds=1))
+    with pytest.raises(LeaseLost):
+        case.heart.check()
