@@ -48,6 +48,11 @@ class Database:
             _create(dynamodb, f"{name}-{suffix}", ["id"])
         return cls(dynamodb, f"jobs-{suffix}", f"outbox-{suffix}", names)
 
+    def drop(self) -> None:
+        """Remove the tables, for runs that make many."""
+        for name in (self.jobs_table, self.outbox_table, *self.tables.values()):
+            self.client.delete_table(TableName=name)
+
     @property
     def items(self) -> DynamoDBItems:
         return DynamoDBItems(self.client, self.tables)

@@ -94,8 +94,13 @@ def live(life: Life) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
             time.sleep(60)
 
+    deadline = time.monotonic() + life.seconds
     with armed(die), entered(life.mode):
-        PROGRAMS[life.program](life)
+        while time.monotonic() < deadline:
+            with contextlib.suppress(Exception):  # a store of a busy machine did not answer: Lambda would come again
+                return PROGRAMS[life.program](life)
+            time.sleep(0.5)
+    return None
 
 
 def consume(life: Life) -> None:

@@ -136,10 +136,10 @@ def test_i19_a_job_without_a_heartbeat_whose_message_comes_back_is_held_and_the_
     assert held.wait(30)
     polled = 0
     deadline = time.monotonic() + 30
-    while polled < 2 and time.monotonic() < deadline:  # the witness: it was delivered while it ran
+    while not polled and time.monotonic() < deadline:  # the witness: it was delivered while it ran
         polled += stack.mapping.poll()
         time.sleep(0.2)
-    assert polled >= 2
+    assert polled
     release.set()
     running.join(60)
     stack.run()

@@ -106,6 +106,7 @@ class Round:
             fleet.end()
         self.books.wrong += [repr(error) for error in (*fleet.errors, *chaos.errors)]
         self._make_the_books()
+        self.stack.database.drop()
         return self.books
 
     def _send(self) -> None:
