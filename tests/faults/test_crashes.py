@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from tests.stack import Stack
 
 SIDE_BY_SIDE = 6
-PATIENCE = timedelta(seconds=150)
+PATIENCE = timedelta(seconds=240)
 TIMES = (1, 2) if MODE in os.environ else (1,)  # all of it is `make faults`
 
 
@@ -51,7 +50,6 @@ class Scene:
     worker: str = "crashing"
     arguments: dict[str, Any] = field(default_factory=dict)
     witnesses: list[str] = field(default_factory=list)
-    seconds: float = 0.0
 
     @property
     def intent(self) -> str:
@@ -93,9 +91,7 @@ class Scene:
             process.kill()
 
     def finish(self) -> None:
-        begun = time.monotonic()
         self.stack.run(patience=PATIENCE)
-        self.seconds = time.monotonic() - begun
 
     def status(self, job_type: str = "capture-payment") -> Status | None:
         records = self.stack.database.records(self.stack.runtime.clock)
@@ -126,8 +122,6 @@ def brewed_once(scene: Scene) -> None:
     assert (item.attributes["times"], item.version) == (1, 1)
     assert scene.status("brew") is Status.COMPLETED
     assert scene.stack.dead_letters() == []
-    # The queue would have kept the message for six times the function's timeout; the heartbeat had it back.
-    assert scene.seconds < scene.stack.worker.visibility_timeout.total_seconds()
 
 
 def parked_and_the_others_sent(scene: Scene) -> None:
@@ -274,7 +268,8 @@ def played(
         worker = IMPATIENT if begin is impatient else CRASHING
         stack = new_stack(valkey, faults_provider, visibility=3, worker=worker)
         if point in {Failpoint.FENCED, Failpoint.BEAT_CLAIM, Failpoint.BEAT_MESSAGE}:
-            stack = new_stack(valkey, faults_provider, visibility=66, worker=worker)
+            # The queue would keep the message for longer than a scene may last: its heartbeat has it back.
+            stack = new_stack(valkey, faults_provider, visibility=2 * int(PATIENCE.total_seconds()), worker=worker)
         scene = Scene(stack, folder, f"{point.value.replace('-', '_')}_{times}", point)
         begin(scene)
         scene.crash(times)

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from os import cpu_count
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
@@ -26,7 +27,8 @@ def main(word: str) -> int:
             killed[futures[future].guard] = future.result()
     table = Table("guard taken out", "killed by")
     for mutant in chosen:
-        table.add_row(mutant.guard, killed[mutant.guard] or f"[red]SURVIVES {mutant.tests}")
+        by = killed[mutant.guard]
+        table.add_row(escape(mutant.guard), f"[red]SURVIVES {escape(mutant.tests)}" if by is None else escape(by))
     Console(width=None if sys.stdout.isatty() else 200).print(table)
     survivors = [guard for guard, by in killed.items() if by is None]
     print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants killed")  # noqa: T201 - the result
