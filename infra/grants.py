@@ -25,6 +25,8 @@ CONNECT = ("elasticache:Connect",)
 JOB_RECORDS = ("dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem")
 OUTBOX_WRITE = ("dynamodb:PutItem",)
 OUTBOX_MARK = ("dynamodb:UpdateItem",)
+OUTBOX_SWEEP = ("dynamodb:GetItem", "dynamodb:UpdateItem")
+OUTBOX_SWEEP_INDEX = ("dynamodb:Query",)
 STREAM_READ = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams")
 TABLE = {
     Right.READ: ("dynamodb:GetItem", "dynamodb:ConditionCheckItem"),

@@ -1,4 +1,4 @@
-"""The stack: its foundation (or a given one), the outbox relay, and a service for each worker."""
+"""The stack: its foundation (or a given one), the outbox relay and sweeper, and a service for each worker."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from aws_cdk import Stack
 from infra.constructs.dashboard import Dashboard
 from infra.constructs.foundation import Foundation
 from infra.constructs.relay import OutboxRelay
+from infra.constructs.sweeper import OutboxSweeper
 from infra.names import camel
 from infra.plan import Plan
 from infra.worker_service import WorkerService
@@ -52,6 +53,7 @@ class WorkerStack(Stack):
         self.dashboard = Dashboard(self, "Dashboard")
         self.relay = OutboxRelay(self, "OutboxRelay", foundation=self.foundation, package=package)
         self.dashboard.add_relay(self.relay.function, self.relay.failures)
+        self.sweeper = OutboxSweeper(self, "OutboxSweeper", foundation=self.foundation, package=package)
         self.services: dict[str, WorkerService] = {}
         for worker in self._plan.workers:
             self._serve(worker)
@@ -71,5 +73,6 @@ class WorkerStack(Stack):
         )
         self.services[worker.name] = service
         self.relay.serve(worker.name, service.queues.source)
+        self.sweeper.serve(worker.name, service.queues.source)
         self.dashboard.add_worker(worker.name, service.queues, service.function)
         return service

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
@@ -11,7 +12,7 @@ from shared.limits import LONGEST_DELAY_SECONDS, check_group, check_message
 from shared.message import check_payload
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from shared.message import Message
 
@@ -39,6 +40,12 @@ class Posting:
     attributes: Mapping[str, str] = field(default_factory=dict)
 
 
+def left_of(posting: Posting, since: datetime, now: datetime) -> timedelta:
+    """What is left of a posting's delay, in whole seconds as SQS takes it."""
+    left = max(since + posting.delay - now, timedelta(0))
+    return timedelta(seconds=math.ceil(left.total_seconds()))
+
+
 def posting_of(
     message: Message, name: str, worker: str, *, delay: timedelta = timedelta(0), group: str | None = None
 ) -> Posting:
@@ -59,6 +66,34 @@ def posting_of(
     if group is not None:
         check_group(group)
     return Posting(name, worker, body, delay, group)
+
+
+SHARDS = 8  # of the index of what waits, so that no partition of it is hot
+
+
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """A posting that still waits to be sent, and since when. Its delay is what is left of it."""
+
+    posting: Posting
+    since: datetime
+
+
+class Waiting(Protocol):
+    """The outbox as the sweeper sees it."""
+
+    def overdue(self, shard: int, before: datetime, now: datetime) -> Iterator[Overdue]:
+        """What was posted before that moment and is neither sent nor parked, the oldest first, read consistently.
+
+        Args:
+            shard: 0 up to `SHARDS`.
+            before: younger ones are left to the relay.
+            now: by which the delays that are left are reckoned.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
+        ...
 
 
 class Outbox(Protocol):

@@ -44,8 +44,8 @@ class Database:
         for table in tables:
             keys = [table.key] if table.sort_key is None else [table.key, table.sort_key]
             _create(dynamodb, names[table.name], keys)
-        for name in ("jobs", "outbox"):
-            _create(dynamodb, f"{name}-{suffix}", ["id"])
+        _create(dynamodb, f"jobs-{suffix}", ["id"])
+        _create(dynamodb, f"outbox-{suffix}", ["id"], waiting=["pending", "created_at"])
         return cls(dynamodb, f"jobs-{suffix}", f"outbox-{suffix}", names)
 
     def drop(self) -> None:
@@ -63,16 +63,26 @@ class Database:
         return DynamoDBJobRecords(layer, DynamoDBFences(self.client, self.jobs_table, clock, random), clock, random)
 
 
-def _create(dynamodb: Any, name: str, keys: list[str]) -> None:
+def _create(dynamodb: Any, name: str, keys: list[str], **indexes: list[str]) -> None:
+    attributes = {*keys, *(key for index in indexes.values() for key in index)}
+    more: dict[str, Any] = {}
+    if indexes:
+        more["GlobalSecondaryIndexes"] = [
+            {"IndexName": index, "KeySchema": _schema(names), "Projection": {"ProjectionType": "KEYS_ONLY"}}
+            for index, names in indexes.items()
+        ]
     with contextlib.suppress(dynamodb.exceptions.ResourceInUseException):  # a busy machine's reply came too late
         dynamodb.create_table(
             TableName=name,
             BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
-            KeySchema=[
-                {"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)
-            ],
+            AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in sorted(attributes)],
+            KeySchema=_schema(keys),
+            **more,
         )
+
+
+def _schema(keys: list[str]) -> list[dict[str, str]]:
+    return [{"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)]
 
 
 def create_queue(sqs: Any, *, visibility: int = 30, receives: int = 10) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """Alarms of a worker and of the relay. Each says what it saw and which runbook of `docs/runbooks/` to open.
 
-An idle queue reports nothing, so missing data is never a breach here.
+An idle queue reports nothing, so missing data is no breach, but for what is reported every minute whatever happens.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from constructs import Construct
 
-from infra.constructs.metrics import OLDEST, VISIBLE, arrivals, function_metric, queue_metric
+from infra.constructs.metrics import OLDEST, VISIBLE, arrivals, function_metric, own_metric, queue_metric
 from infra.constructs.queue_pair import SHORTEST_REST
+from shared.telemetry import NO_JOB_TYPE
 
 if TYPE_CHECKING:
     from aws_cdk import aws_lambda as lambda_
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 TO_DECIDE = timedelta(days=2)
 # A queue's age metric counts from the move, retention from the first enqueue: the alarm must come before the sooner end.
 OLDEST_DEAD_LETTER = SHORTEST_REST - TO_DECIDE
+LONGEST_IN_OUTBOX = timedelta(minutes=5)
 OLDEST_STREAM_RECORD = timedelta(seconds=60)
 ABOVE = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
 AT_LEAST = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
@@ -47,6 +49,7 @@ class _Alarms(Construct):
         operator: cloudwatch.ComparisonOperator = ABOVE,
         breaches: int = 1,
         periods: int = 1,
+        missing: cloudwatch.TreatMissingData = cloudwatch.TreatMissingData.NOT_BREACHING,
     ) -> None:
         alarm = cloudwatch.Alarm(
             self,
@@ -56,7 +59,7 @@ class _Alarms(Construct):
             comparison_operator=operator,
             datapoints_to_alarm=breaches,
             evaluation_periods=periods,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+            treat_missing_data=missing,
             alarm_description=f"{sentence} Runbook: docs/runbooks/{runbook}.md",
         )
         alarm.add_alarm_action(actions.SnsAction(self._topic))
@@ -145,4 +148,23 @@ class RelayAlarms(_Alarms):
             operator=AT_LEAST,
             sentence="The outbox relay gave up on some items; their messages were not sent.",
             runbook="relay-gave-up",
+        )
+
+
+class SweeperAlarms(_Alarms):
+    """The alarm of the outbox sweeper, which speaks every minute, also when nothing waits."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, topic: sns.ITopic) -> None:
+        super().__init__(scope, construct_id, topic=topic)
+        self._watch(
+            "OutboxLag",
+            own_metric("outbox_lag", service="outbox-sweeper", job_type=NO_JOB_TYPE),
+            LONGEST_IN_OUTBOX.total_seconds() * 1000,
+            sentence=(
+                f"A committed message waits for more than {LONGEST_IN_OUTBOX.seconds} s to be sent, or the sweeper is silent."
+            ),
+            runbook="outbox-lag",
+            breaches=2,
+            periods=3,
+            missing=cloudwatch.TreatMissingData.BREACHING,
         )

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
+from shared.telemetry import JOB_TYPE, NAMESPACE
+
 if TYPE_CHECKING:
     from aws_cdk import aws_lambda as lambda_
     from aws_cdk import aws_sqs as sqs
@@ -35,6 +37,17 @@ def function_metric(function: lambda_.IFunction, name: str, statistic: str) -> c
         metric_name=name,
         dimensions_map={"FunctionName": function.function_name},
         statistic=statistic,
+        period=MINUTE,
+    )
+
+
+def own_metric(name: str, *, service: str, job_type: str) -> cloudwatch.Metric:
+    """A metric that the functions write themselves: the highest value of each minute."""
+    return cloudwatch.Metric(
+        namespace=NAMESPACE,
+        metric_name=name,
+        dimensions_map={"service": service, JOB_TYPE: job_type},
+        statistic="Maximum",
         period=MINUTE,
     )
 

@@ -9,6 +9,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 from infra.names import camel
+from shared.backends.outbox import WAITING
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
@@ -29,6 +30,12 @@ class Tables(Construct):
         self._business: dict[str, dynamodb.Table] = {}
         self.jobs = self._table("Jobs", key="id")
         self.outbox = self._table("Outbox", key="id", stream=dynamodb.StreamViewType.NEW_IMAGE)
+        self.outbox.add_global_secondary_index(
+            index_name=WAITING,
+            partition_key=_string("pending"),
+            sort_key=_string("created_at"),
+            projection_type=dynamodb.ProjectionType.KEYS_ONLY,
+        )
 
     def business(self, table: Table) -> dynamodb.Table:
         """The table of that declaration."""

@@ -10,12 +10,15 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, assert_never
 
+from shared.backends.outbox import shard_of
 from shared.claim import Answer, Granted, Step, decide
 from shared.errors import ClaimLost, Conflict
 from shared.item import Create, Delete, Replace, Stored, Unchanged
 from shared.job_record import ENDED, RETENTION, Hold, JobView, Status, operation_id
+from shared.outbox import Overdue, left_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
     from shared.claim import Claim
@@ -36,6 +39,7 @@ class MemoryDatabase:
     records: dict[str, JobView] = field(default_factory=dict)
     items: dict[tuple[str, Key], Stored] = field(default_factory=dict)
     outbox: dict[str, Posting] = field(default_factory=dict)
+    posted: dict[str, datetime] = field(default_factory=dict)
     sent: dict[str, datetime] = field(default_factory=dict)
     parked: dict[str, str] = field(default_factory=dict)
     fences: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -85,7 +89,7 @@ class MemoryDatabase:
             for reconciliation in commit.reconciliations:
                 self._settle(reconciliation, commit.tags, now)
             for posting in commit.postings:
-                self.outbox[posting.id] = posting
+                self._put_posting(posting, now)
             final = commit.status is not Status.UNKNOWN
             self.records[hold.record] = replace(
                 view,
@@ -168,9 +172,21 @@ class MemoryDatabase:
 
     def post(self, posting: Posting, now: datetime) -> None:
         """Have a message sent, once under its id."""
-        del now
         with self._lock:
-            self.outbox.setdefault(posting.id, posting)
+            if posting.id not in self.outbox:
+                self._put_posting(posting, now)
+
+    def overdue(self, shard: int, before: datetime, now: datetime) -> Iterator[Overdue]:
+        """What waits since before that moment."""
+        with self._lock:
+            waiting = sorted(
+                (since, name)
+                for name, since in self.posted.items()
+                if since < before and name not in self.sent and name not in self.parked and shard_of(name) == shard
+            )
+        for since, name in waiting:
+            posting = self.outbox[name]
+            yield Overdue(replace(posting, delay=left_of(posting, since, now)), since)
 
     def park(self, posting: str, reason: str) -> None:
         """Keep it with its reason."""
@@ -183,6 +199,10 @@ class MemoryDatabase:
         with self._lock:
             if posting in self.outbox:
                 self.sent.setdefault(posting, now)
+
+    def _put_posting(self, posting: Posting, now: datetime) -> None:
+        self.outbox[posting.id] = posting
+        self.posted[posting.id] = now
 
     def _held(self, hold: Hold) -> JobView:
         view = self.records.get(hold.record)

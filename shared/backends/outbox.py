@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shared.backends.aws import translated
-from shared.outbox import KEPT, Posting
+from shared.outbox import KEPT, SHARDS, Overdue, Posting, left_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WAITING = "waiting"  # the index of items that are neither sent nor parked, by shard and age; sparse, keys alone
 
 
 def write_posting(posting: Posting, now: datetime) -> dict[str, Any]:
@@ -19,9 +25,15 @@ def write_posting(posting: Posting, now: datetime) -> dict[str, Any]:
         "body": {"S": posting.body},
         "delay": {"N": str(int(posting.delay.total_seconds()))},
         "created_at": {"S": now.isoformat()},
+        "pending": {"S": str(shard_of(posting.id))},
         **({"group": {"S": posting.group}} if posting.group is not None else {}),
         **({"attributes": {"M": {n: {"S": v} for n, v in posting.attributes.items()}}} if posting.attributes else {}),
     }
+
+
+def shard_of(posting: str) -> int:
+    """The shard of the index of what waits."""
+    return zlib.crc32(posting.encode()) % SHARDS
 
 
 def read_posting(item: dict[str, Any]) -> Posting:
@@ -56,7 +68,7 @@ class DynamoDBOutbox:
             self.client.update_item(
                 TableName=self.table,
                 Key={"id": {"S": posting}},
-                UpdateExpression="SET parked = if_not_exists(parked, :reason)",
+                UpdateExpression="SET parked = if_not_exists(parked, :reason) REMOVE pending",
                 ConditionExpression="attribute_exists(id)",
                 ExpressionAttributeValues={":reason": {"S": reason}},
             )
@@ -67,7 +79,9 @@ class DynamoDBOutbox:
             self.client.update_item(
                 TableName=self.table,
                 Key={"id": {"S": posting}},
-                UpdateExpression="SET sent_at = if_not_exists(sent_at, :now), #ttl = if_not_exists(#ttl, :ttl)",
+                UpdateExpression=(
+                    "SET sent_at = if_not_exists(sent_at, :now), #ttl = if_not_exists(#ttl, :ttl) REMOVE pending"
+                ),
                 ConditionExpression="attribute_exists(id)",
                 ExpressionAttributeNames={"#ttl": "ttl"},
                 ExpressionAttributeValues={
@@ -75,3 +89,34 @@ class DynamoDBOutbox:
                     ":ttl": {"N": str(int((now + KEPT).timestamp()))},
                 },
             )
+
+    def overdue(self, shard: int, before: datetime, now: datetime) -> Iterator[Overdue]:
+        """What waits since before that moment."""
+        keys: dict[str, Any] = {}
+        while True:
+            with translated("dynamodb"):
+                page = self.client.query(
+                    TableName=self.table,
+                    IndexName=WAITING,
+                    KeyConditionExpression="pending = :shard AND created_at < :before",
+                    ExpressionAttributeValues={":shard": {"S": str(shard)}, ":before": {"S": before.isoformat()}},
+                    **keys,
+                )
+            for item in page["Items"]:
+                found = self._overdue(item["id"], now)
+                if found is not None:
+                    yield found
+            if "LastEvaluatedKey" not in page:
+                return
+            keys = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+    def _overdue(self, key: dict[str, str], now: datetime) -> Overdue | None:
+        """The item itself: the index may still show what has been sent."""
+        with translated("dynamodb"):
+            answer = self.client.get_item(TableName=self.table, Key={"id": key}, ConsistentRead=True)
+        item = answer.get("Item", {})
+        if "pending" not in item:
+            return None
+        since = datetime.fromisoformat(item["created_at"]["S"])
+        posting = read_posting(item)
+        return Overdue(replace(posting, delay=left_of(posting, since, now)), since)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,11 +11,16 @@ import pytest
 
 from shared.backends.memory_database import MemoryDatabase
 from shared.backends.outbox import DynamoDBOutbox, read_posting
-from shared.outbox import Posting
+from shared.job_record import Commit, Hold, Status
+from shared.outbox import SHARDS, Overdue, Posting
+from tests.conformance.test_job_records import claim
 from tests.world import START, FakeClock
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from tests.aws import Database
+    from tests.conformance.conftest import Stores
 
 fresh = itertools.count()
 LATER = START + timedelta(hours=1)
@@ -107,3 +112,53 @@ def test_what_has_expired_is_neither_marked_nor_parked(shelf: Shelf) -> None:
     assert shelf.look(gone.id) is None
     shelf.store.post(gone, START)
     assert shelf.look(gone.id) == (gone, None, None)
+
+
+def overdue(shelf: Shelf, before: datetime, now: datetime) -> dict[str, Overdue]:
+    found = [each for shard in range(SHARDS) for each in shelf.store.overdue(shard, before, now)]
+    assert len({each.posting.id for each in found}) == len(found)
+    return {each.posting.id: each for each in found}
+
+
+def test_i10_what_waits_is_found_after_its_time_whole_and_with_what_is_left_of_its_delay(shelf: Shelf) -> None:
+    waiting = posting(delay=timedelta(seconds=600), group="g", attributes={"trace": "abc"})
+    shelf.store.post(waiting, START)
+    assert waiting.id not in overdue(shelf, START, START)
+    later = START + timedelta(seconds=121.5)
+    found = overdue(shelf, START + timedelta(seconds=1), later)[waiting.id]
+    assert found == Overdue(replace(waiting, delay=timedelta(seconds=479)), START)
+    much_later = START + timedelta(days=2)
+    assert overdue(shelf, much_later, much_later)[waiting.id].posting.delay == timedelta(0)
+
+
+def test_what_is_sent_or_parked_waits_no_more(shelf: Shelf) -> None:
+    sent, parked, waiting = posting(), posting(), posting()
+    for each in (sent, parked, waiting):
+        shelf.store.post(each, START)
+    shelf.store.mark_sent(sent.id, START)
+    shelf.store.park(parked.id, "why")
+    found = overdue(shelf, LATER, LATER)
+    assert waiting.id in found
+    assert not {sent.id, parked.id} & set(found)
+
+
+def test_the_oldest_of_a_shard_comes_first(shelf: Shelf) -> None:
+    posted = [posting() for _ in range(3 * SHARDS)]
+    for age, each in enumerate(reversed(posted)):
+        shelf.store.post(each, START + timedelta(seconds=age))
+    for shard in range(SHARDS):
+        times = [each.since for each in shelf.store.overdue(shard, LATER, LATER)]
+        assert times == sorted(times)
+
+
+def test_a_message_of_a_commit_waits_from_the_commit(stores: Stores) -> None:
+    made = claim()
+    stores.records.claim(made, START)
+    mine = posting()
+    stores.records.commit(Hold(made.record, made.token), Commit(Status.COMPLETED, postings=(mine,)), START)
+    records: Any = stores.records
+    if isinstance(records, MemoryDatabase):
+        shelf: Shelf = Memory(records)
+    else:
+        shelf = Moto(DynamoDBOutbox(records.layer.client, records.layer.outbox_table))
+    assert overdue(shelf, LATER, LATER)[mine.id].since == START

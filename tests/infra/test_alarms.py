@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from infra.settings import ROOT
+from shared.backends.powertools import PowertoolsTelemetry
+from shared.telemetry import NO_JOB_TYPE
 from tests.infra.declared import PAYING
 from tests.infra.walk import plain, target, text
 
 if TYPE_CHECKING:
+    import pytest
+
     from tests.infra.walk import Json, Walk
 
 RUNBOOK = re.compile(r"Runbook: docs/runbooks/([a-z-]+)\.md$")
@@ -19,6 +24,7 @@ KINDS = {
     "dead-letter-age": (691_200, ">", (1, 1), "notBreaching"),
     "dead-letter-arrival": (0, ">", (1, 3), "notBreaching"),  # a minute whose data was late still counts
     "dead-letters-waiting": (1, ">=", (1, 1), "notBreaching"),
+    "outbox-lag": (300_000, ">", (2, 3), "breaching"),  # it speaks every minute, also when nothing waits
     "queue-age": (None, ">", (3, 5), "notBreaching"),
     "relay-errors": (0, ">", (3, 5), "notBreaching"),
     "relay-gave-up": (1, ">=", (1, 1), "notBreaching"),
@@ -142,3 +148,20 @@ def test_the_dashboard_shows_every_worker_and_the_relay(declared: Walk) -> None:
 
 def test_every_kind_of_alarm_has_its_runbook_and_no_runbook_is_without_an_alarm() -> None:
     assert {path.stem for path in (ROOT / "docs" / "runbooks").glob("*.md")} == set(KINDS)
+
+
+def test_obs_07_the_alarm_of_the_outbox_looks_at_the_very_metric_that_the_sweeper_writes(
+    walk: Walk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (lag,) = alarms(walk, "outbox-lag")
+    telemetry = PowertoolsTelemetry("outbox-sweeper")
+    telemetry.took("outbox_lag", NO_JOB_TYPE, timedelta(minutes=6))
+    telemetry.flush()
+    (line,) = [text for text in capsys.readouterr().out.splitlines() if '"outbox_lag"' in text]
+    written = json.loads(line)
+    (metrics,) = written["_aws"]["CloudWatchMetrics"]
+    assert (lag["Namespace"], lag["MetricName"]) == (metrics["Namespace"], metrics["Metrics"][0]["Name"])
+    (dimensions,) = metrics["Dimensions"]
+    assert {d["Name"]: d["Value"] for d in lag["Dimensions"]} == {name: written[name] for name in dimensions}
+    assert written["outbox_lag"] == [360_000.0]
+    assert written["outbox_lag"][0] > lag["Threshold"]

@@ -29,8 +29,8 @@ def environ(properties: Json) -> dict[str, str]:
     return {name: text(value) for name, value in properties["Environment"]["Variables"].items()}
 
 
-def test_there_are_no_functions_but_the_consumers_and_the_relay(walk: Walk) -> None:
-    assert len(walk.of("AWS::Lambda::Function")) == len(walk.mappings("SQS")) + 1
+def test_there_are_no_functions_but_the_consumers_the_relay_and_the_sweeper(walk: Walk) -> None:
+    assert len(walk.of("AWS::Lambda::Function")) == len(walk.mappings("SQS")) + 2
     assert not [
         r for r in walk.template["Resources"].values() if r["Type"].startswith(("Custom::", "AWS::CloudFormation"))
     ]
@@ -93,8 +93,9 @@ def test_a_consumer_is_told_its_own_queues_tables_and_endpoints(declared: Walk) 
     assert (read.cache_user, read.cache_name) == (user["UserId"], cache["ServerlessCacheName"])
 
 
-def test_the_relay_is_told_all_queues_and_no_cache(declared: Walk) -> None:
-    read = Settings.from_environ(environ(function(declared, "OutboxRelayFunction")))
+@pytest.mark.parametrize("name", ["OutboxRelayFunction", "OutboxSweeperFunction"])
+def test_relay_and_sweeper_are_told_all_queues_and_no_cache(declared: Walk, name: str) -> None:
+    read = Settings.from_environ(environ(function(declared, name)))
     assert set(read.queues) == {worker.name for worker in WORKERS} | {"added"}
     assert (read.cache_host, read.cache_user, read.cache_name) == ("", "", "")
 
@@ -152,3 +153,19 @@ def test_the_local_stage_is_the_same_template_with_other_numbers(synth: Synth) -
     assert mapped["ScalingConfig"] == {"MaximumConcurrency": 3}
     assert walk.of("AWS::ElastiCache::ServerlessCache")
     assert not walk.of("AWS::ElastiCache::User")
+
+
+def test_the_sweeper_runs_every_minute_and_ends_before_the_next(walk: Walk) -> None:
+    (rule,) = walk.of("AWS::Events::Rule").values()
+    assert (rule["ScheduleExpression"], rule["State"]) == ("rate(1 minute)", "ENABLED")
+    (to,) = rule["Targets"]
+    sweeper = walk.of("AWS::Lambda::Function")[target(to["Arn"])]
+    assert sweeper["Handler"] == "functions.outbox_sweeper.handler"
+    assert sweeper["Timeout"] < 60
+    (permission,) = walk.of("AWS::Lambda::Permission").values()
+    assert permission["Principal"] == "events.amazonaws.com"
+    assert target(permission["SourceArn"]) in walk.of("AWS::Events::Rule")
+    (outbox,) = [table for table in walk.of("AWS::DynamoDB::Table").values() if "StreamSpecification" in table]
+    (index,) = outbox["GlobalSecondaryIndexes"]
+    assert (index["IndexName"], index["Projection"]) == ("waiting", {"ProjectionType": "KEYS_ONLY"})
+    assert [key["AttributeName"] for key in index["KeySchema"]] == ["pending", "created_at"]

@@ -45,6 +45,9 @@ def consumer(worker: str, **tables: set[str]) -> dict[str, set[str]]:
     }
 
 
+SENDS = {
+    f"Worker{worker}QueuesSource": {"sqs:SendMessage"} for worker in ("Paying", "Reading", "InOrder", "Slow", "Added")
+}
 MATRIX = {
     "WorkerPayingConsumerFunction": consumer("Paying", Orders=READ | WRITE),
     "WorkerReadingConsumerFunction": consumer("Reading", Orders=READ),
@@ -63,10 +66,14 @@ MATRIX = {
         },
         "OutboxRelayGivenUp": {"sqs:SendMessage"},
         "OutboxRelayLogs": LOGS,
-        **{
-            f"Worker{worker}QueuesSource": {"sqs:SendMessage"}
-            for worker in ("Paying", "Reading", "InOrder", "Slow", "Added")
-        },
+        **SENDS,
+    },
+    "OutboxSweeperFunction": {
+        "*": XRAY,
+        "FoundationKey": KEY,
+        "FoundationTablesOutbox": {"dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"},
+        "OutboxSweeperLogs": LOGS,
+        **SENDS,
     },
 }
 

@@ -89,6 +89,8 @@ def target(value: Json) -> str:
     match value:
         case {"Ref": str() as name} | {"Fn::GetAtt": [str() as name, _]}:
             return name
+        case {"Fn::Join": ["", [inner, str() as rest]]} if rest.startswith("/index/"):
+            return target(inner)  # an index belongs to its table
     message = f"{value!r} refers to no resource of this template"
     raise AssertionError(message)
 

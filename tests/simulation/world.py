@@ -10,7 +10,6 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from functions.outbox_relay import Relay
 from functions.payments import ORDERS
 from shared.backends.memory_queue import MemoryQueue
 from shared.cache import Cache
@@ -22,6 +21,7 @@ from shared.errors import Ambiguous, CacheUnavailable, Unavailable
 from shared.item import Stored
 from shared.outcome import Completed, Duplicate
 from shared.producer import Outgoing
+from shared.relay import Relay
 from shared.runtime import assemble
 from shared.tag import Version
 from shared.telemetry import Silent
