@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from shared.backends.acceptances import DynamoDBAcceptances
 from shared.backends.aws import client
 from shared.backends.dynamodb import DynamoDBItems
 from shared.backends.dynamodb_records import DynamoDBJobRecords
 from shared.backends.fences import DynamoDBFences
 from shared.backends.job_record_layer import JobRecordLayer
+from shared.backends.outbox import DynamoDBOutbox
 
 if TYPE_CHECKING:
     from shared.clock import Clock
@@ -56,6 +58,13 @@ class Database:
     @property
     def items(self) -> DynamoDBItems:
         return DynamoDBItems(self.client, self.tables)
+
+    @property
+    def outbox(self) -> DynamoDBOutbox:
+        return DynamoDBOutbox(self.client, self.outbox_table)
+
+    def acceptances(self, clock: Clock) -> DynamoDBAcceptances:
+        return DynamoDBAcceptances(self.client, self.jobs_table, self.outbox_table, clock, Random(2))  # noqa: S311 - repeatable
 
     def records(self, clock: Clock) -> DynamoDBJobRecords:
         layer = JobRecordLayer(self.client, self.jobs_table, self.items, self.outbox_table)

@@ -10,6 +10,7 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, assert_never
 
+from shared.acceptance import Accepted, answer_for
 from shared.backends.outbox import shard_of
 from shared.claim import Answer, Granted, Step, decide
 from shared.errors import ClaimLost, Conflict
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from shared.acceptance import Acceptance, Acceptances
     from shared.claim import Claim
     from shared.clock import Clock
     from shared.item import Key, Write
@@ -43,6 +45,7 @@ class MemoryDatabase:
     sent: dict[str, datetime] = field(default_factory=dict)
     parked: dict[str, str] = field(default_factory=dict)
     fences: dict[str, tuple[int, str]] = field(default_factory=dict)
+    accepted_by: dict[str, str] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def claim(self, claim: Claim, now: datetime) -> Answer:
@@ -72,6 +75,25 @@ class MemoryDatabase:
             )
             self.records[claim.record] = granted
             return Granted(Hold(claim.record, claim.token), granted.attempts, granted.first_failure)
+
+    def accept(self, acceptance: Acceptance, now: datetime) -> Acceptances:
+        """Write the record and the message, or find what was written before."""
+        record = acceptance.record
+        with self._lock:
+            seen = self.records.get(record)
+            if seen is not None and not (seen.expires is not None and seen.expires <= now):
+                return answer_for(acceptance, seen, self.accepted_by.get(record))
+            names = {
+                "owner": acceptance.owner,
+                "job_type": acceptance.job_type,
+                "idempotency_key": acceptance.idempotency_key,
+                "operation_id": operation_id(record),
+            }
+            view = JobView(record, Status.ACCEPTED, 0, acceptance.fingerprint, payload=acceptance.payload, names=names)
+            self.records[record] = view
+            self.accepted_by[record] = acceptance.token
+            self._put_posting(acceptance.posting, now)
+            return Accepted(view)
 
     def commit(self, hold: Hold, commit: Commit, now: datetime) -> None:
         """Write everything, or nothing."""

@@ -1,0 +1,83 @@
+"""Accepting a job from a client, before any message exists: what is asked for, and what is answered.
+
+The stores write the job record and the outbox item in one transaction, so that there is never one without the other.
+Two requests with one key find the same record, whoever comes first; a lost reply is found again by its token.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from shared.claim import differs
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from shared.job_record import JobView
+    from shared.outbox import Posting
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """A request for a job.
+
+    Attributes:
+        record: the record's key, derived from owner, job type and idempotency key.
+        fingerprint: of the payload.
+        token: the request's own name; a try whose reply was lost is known by it.
+        posting: the message that asks the worker for the job.
+    """
+
+    record: str
+    owner: str
+    job_type: str
+    idempotency_key: str
+    fingerprint: str
+    payload: str
+    version: int
+    token: str
+    posting: Posting
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The job is accepted now, by this request."""
+
+    view: JobView
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """It was accepted before, by the same request or one like it."""
+
+    view: JobView
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPayload:
+    """The key names a job with another payload; nothing is written."""
+
+
+Acceptances = Accepted | Replayed | OtherPayload
+
+
+class AcceptsJobs(Protocol):
+    """The store of job records as the front door sees it."""
+
+    def accept(self, acceptance: Acceptance, now: datetime) -> Acceptances:
+        """Write the record and the message, or find what was written before.
+
+        Raises:
+            Unavailable: the store did not answer or is busy: nothing is written, or everything; the same request
+                tells which.
+            Refused: the store would refuse it whatever comes; nothing was written.
+        """
+        ...
+
+
+def answer_for(acceptance: Acceptance, seen: JobView, accepted_by: str | None) -> Accepted | Replayed | OtherPayload:
+    """What a record that stood in the way means."""
+    if differs(seen.fingerprint, acceptance.fingerprint):
+        return OtherPayload()
+    return Accepted(seen) if accepted_by == acceptance.token else Replayed(seen)

@@ -1,0 +1,123 @@
+"""Accepting jobs in DynamoDB: the job record and the outbox item in one conditional transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from shared.acceptance import Accepted, answer_for
+from shared.backends.aws import translated
+from shared.backends.job_record_item import read_view
+from shared.backends.outbox import write_posting
+from shared.errors import Refused, Unavailable
+from shared.job_record import Status, operation_id
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from random import Random
+
+    from shared.acceptance import Acceptance, Acceptances
+    from shared.clock import Clock
+
+TRIES = 4
+WAIT = timedelta(milliseconds=40)
+BUSY = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded", "TransactionInProgress"})
+CONDITION_FAILED = "ConditionalCheckFailed"
+ABSENT = (
+    "attribute_not_exists(id) OR expiration <= :now"  # what has expired is absent, whether it is still there or not
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoDBAcceptances:
+    """Accepts jobs."""
+
+    client: Any
+    jobs_table: str
+    outbox_table: str
+    clock: Clock
+    random: Random
+
+    def accept(self, acceptance: Acceptance, now: datetime) -> Acceptances:
+        """Write the record and the message, or find what was written before."""
+        item = write_accepted(acceptance, now)
+        entries = [
+            {
+                "Put": {
+                    "TableName": self.jobs_table,
+                    "Item": item,
+                    "ConditionExpression": ABSENT,
+                    "ExpressionAttributeValues": {":now": {"N": str(int(now.timestamp()))}},
+                    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                }
+            },
+            {
+                "Put": {
+                    "TableName": self.outbox_table,
+                    "Item": write_posting(acceptance.posting, now),
+                    "ConditionExpression": "attribute_not_exists(id)",
+                }
+            },
+        ]
+        for left in reversed(range(TRIES)):
+            try:
+                with translated("dynamodb"):
+                    self.client.transact_write_items(TransactItems=entries)
+                return Accepted(read_view(acceptance.record, item))
+            except ClientError as error:
+                if error.response["Error"]["Code"] != "TransactionCanceledException":
+                    raise
+                found = self._cancelled(acceptance, error, last=not left)
+                if found is not None:
+                    return found
+            self.clock.sleep(WAIT.total_seconds() * 2 ** (TRIES - left) * self.random.random())
+        message = "DynamoDB is busy."
+        raise Unavailable(message, dependency="dynamodb")
+
+    @staticmethod
+    def _cancelled(acceptance: Acceptance, error: ClientError, *, last: bool) -> Acceptances | None:
+        """Read the reasons: an answer, or None where another try may do.
+
+        Raises:
+            Refused: DynamoDB refuses a value.
+            Unavailable: it is busy, and this was the last try.
+        """
+        reasons: list[dict[str, Any]] = error.response.get("CancellationReasons", [])  # type: ignore[assignment]
+        codes = [str(reason.get("Code", "None")) for reason in reasons]
+        if codes and codes[0] == CONDITION_FAILED:
+            seen: dict[str, Any] = reasons[0].get("Item", {})
+            view = read_view(acceptance.record, seen)
+            return answer_for(acceptance, view, seen.get("accepted_by", {}).get("S"))
+        if "ValidationError" in codes or "ItemCollectionSizeLimitExceeded" in codes:
+            message = f"DynamoDB refuses the request ({', '.join(codes)})."
+            raise Refused(message) from error
+        if last or not BUSY.intersection(codes):
+            message = f"DynamoDB is busy with the same items ({', '.join(codes)})."
+            raise Unavailable(message, dependency="dynamodb") from error
+        return None
+
+
+def write_accepted(acceptance: Acceptance, now: datetime) -> dict[str, Any]:
+    """The item of an accepted job."""
+    texts = {
+        "id": acceptance.record,
+        "status": Status.ACCEPTED.value,
+        "owner": acceptance.owner,
+        "job_type": acceptance.job_type,
+        "idempotency_key": acceptance.idempotency_key,
+        "operation_id": operation_id(acceptance.record),
+        "fingerprint": acceptance.fingerprint,
+        "payload": acceptance.payload,
+        "accepted_by": acceptance.token,
+        "created_at": now.isoformat(),
+        "updated_at": now.isoformat(),
+    }
+    return {
+        **{name: {"S": text} for name, text in texts.items()},
+        "schema_version": {"N": str(acceptance.version)},
+        "attempts": {"N": "0"},
+        "death": {"N": "0"},
+    }

@@ -1,0 +1,210 @@
+"""What every store promises that accepts jobs for the front door: the twin in memory, and DynamoDB as moto has it."""
+
+from __future__ import annotations
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from shared.acceptance import Acceptance, Accepted, OtherPayload, Replayed
+from shared.backends.memory_database import MemoryDatabase
+from shared.claim import Claim, Granted
+from shared.errors import Refused, Unavailable
+from shared.job_record import RETENTION, Commit, Status, operation_id, record_id
+from shared.outbox import SHARDS, Posting
+from tests.world import START, FakeClock
+
+if TYPE_CHECKING:
+    from tests.aws import Database
+
+fresh = itertools.count()
+LATER = START + timedelta(hours=1)
+
+
+@dataclass
+class Doors:
+    """A store that accepts, its job records, and its outbox."""
+
+    accepts: Any
+    records: Any
+    outbox: Any
+
+    def postings(self) -> list[Posting]:
+        return [each.posting for shard in range(SHARDS) for each in self.outbox.overdue(shard, LATER, LATER)]
+
+
+@pytest.fixture(params=["memory", "moto"])
+def doors(request: pytest.FixtureRequest) -> Doors:
+    clock = FakeClock()
+    if request.param == "memory":
+        database = MemoryDatabase(clock)
+        return Doors(database, database, database)
+    moto: Database = request.getfixturevalue("moto_database")
+    return Doors(moto.acceptances(clock), moto.records(clock), moto.outbox)
+
+
+def asked(key: str | None = None, **changes: Any) -> Acceptance:
+    key = key or f"door-{next(fresh)}"
+    record = record_id("user-1", "note", key)
+    token = f"request-{next(fresh)}"
+    values = {
+        "record": record,
+        "owner": "user-1",
+        "job_type": "note",
+        "idempotency_key": key,
+        "fingerprint": "1:aaaa",
+        "payload": '{"thing":"a"}',
+        "version": 1,
+        "token": token,
+        "posting": Posting(token, "notes", "{}"),
+        **changes,
+    }
+    return Acceptance(**values)
+
+
+def again(first: Acceptance, **changes: Any) -> Acceptance:
+    """Another request with the same key."""
+    return asked(first.idempotency_key, **changes)
+
+
+def test_i5_an_accepted_job_has_its_record_and_its_message(doors: Doors) -> None:
+    first = asked()
+    answer = doors.accepts.accept(first, START)
+    assert isinstance(answer, Accepted)
+    view = doors.records.view(first.record)
+    assert view == answer.view
+    assert (view.status, view.attempts, view.payload) == (Status.ACCEPTED, 0, first.payload)
+    assert view.names == {
+        "owner": "user-1",
+        "job_type": "note",
+        "idempotency_key": first.idempotency_key,
+        "operation_id": operation_id(first.record),
+    }
+    assert first.posting in doors.postings()
+
+
+def test_i2_the_same_request_again_is_the_same_job_and_no_second_message(doors: Doors) -> None:
+    first, second = asked(), None
+    doors.accepts.accept(first, START)
+    second = again(first)
+    answer = doors.accepts.accept(second, LATER)
+    assert isinstance(answer, Replayed)
+    assert answer.view == doors.records.view(first.record)
+    postings = doors.postings()
+    assert first.posting in postings
+    assert second.posting not in postings
+
+
+def test_out_05_a_request_whose_reply_was_lost_finds_that_it_was_accepted(doors: Doors) -> None:
+    first = asked()
+    doors.accepts.accept(first, START)
+    assert isinstance(doors.accepts.accept(first, START), Accepted)
+    assert doors.postings().count(first.posting) == 1
+
+
+def test_i3_a_key_with_another_payload_writes_nothing(doors: Doors) -> None:
+    first = asked()
+    doors.accepts.accept(first, START)
+    before = doors.records.view(first.record)
+    other = again(first, fingerprint="1:bbbb", payload='{"thing":"b"}')
+    assert doors.accepts.accept(other, START) == OtherPayload()
+    assert doors.records.view(first.record) == before
+    assert other.posting not in doors.postings()
+
+
+def test_i6_two_owners_with_one_key_have_two_jobs(doors: Doors) -> None:
+    first = asked()
+    stranger = replace(again(first), owner="user-2", record=record_id("user-2", "note", first.idempotency_key))
+    assert isinstance(doors.accepts.accept(first, START), Accepted)
+    assert isinstance(doors.accepts.accept(stranger, START), Accepted)
+
+
+def test_out_01_of_many_requests_at_once_one_is_accepted_and_all_get_its_answer(doors: Doors) -> None:
+    first = asked()
+    requests = [again(first) for _ in range(50)]
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(lambda request: doors.accepts.accept(request, START), requests))
+    assert sorted(type(answer).__name__ for answer in answers) == ["Accepted"] + ["Replayed"] * 49
+    assert {answer.view.names["operation_id"] for answer in answers} == {operation_id(first.record)}
+    mine = {request.posting.id for request in requests}
+    assert len([posting for posting in doors.postings() if posting.id in mine]) == 1
+
+
+def test_i7_an_expired_record_is_absent_and_its_key_begins_anew(doors: Doors) -> None:
+    first = asked()
+    doors.accepts.accept(first, START)
+    granted = doors.records.claim(claim_of(first), START)
+    assert isinstance(granted, Granted)
+    doors.records.commit(granted.hold, Commit(Status.COMPLETED, '"done"'), START)
+    exactly = START + RETENTION
+    assert isinstance(doors.accepts.accept(again(first), exactly - timedelta(seconds=1)), Replayed)
+    anew = again(first, fingerprint="1:cccc")
+    assert isinstance(doors.accepts.accept(anew, exactly), Accepted)
+    view = doors.records._read(first.record) if hasattr(doors.records, "_read") else doors.records.records[first.record]
+    assert (view.status, view.result, view.expires) == (Status.ACCEPTED, None, None)
+
+
+def test_an_accepted_job_is_claimed_like_one_that_came_by_message(doors: Doors) -> None:
+    first = asked()
+    doors.accepts.accept(first, START)
+    granted = doors.records.claim(claim_of(first), START)
+    assert isinstance(granted, Granted)
+    assert granted.attempt == 1
+    view = doors.records.view(first.record)
+    assert (view.status, view.names["owner"]) == (Status.RUNNING, "user-1")
+
+
+def claim_of(acceptance: Acceptance) -> Claim:
+    return Claim(
+        record=acceptance.record,
+        owner="system",
+        job_type=acceptance.job_type,
+        idempotency_key=acceptance.idempotency_key,
+        fingerprint=acceptance.fingerprint,
+        payload=acceptance.payload,
+        version=acceptance.version,
+        token=f"attempt-{next(fresh)}",
+        until=START + timedelta(seconds=30),
+        max_attempts=3,
+        death=0,
+    )
+
+
+class Cancelled:
+    """A client whose transactions are cancelled for the reasons given, one list after another, and then succeed."""
+
+    def __init__(self, *reasons: list[str]) -> None:
+        self.reasons = list(reasons)
+        self.tried = 0
+
+    def transact_write_items(self, **request: Any) -> None:
+        self.tried += 1
+        if self.reasons:
+            codes = self.reasons.pop(0)
+            raise ClientError(
+                {
+                    "Error": {"Code": "TransactionCanceledException"},
+                    "CancellationReasons": [{"Code": code} for code in codes],
+                },
+                "TransactWriteItems",
+            )
+
+
+def test_out_08_a_cancelled_transaction_is_read_by_its_reasons(moto_database: Database) -> None:
+    accepts = moto_database.acceptances(FakeClock())
+    busy = Cancelled(["None", "TransactionConflict"], ["None", "TransactionConflict"])
+    assert isinstance(replace(accepts, client=busy).accept(asked(), START), Accepted)
+    assert busy.tried == 3
+    throttled = Cancelled(*[["ThrottlingError", "None"]] * 20)
+    with pytest.raises(Unavailable):
+        replace(accepts, client=throttled).accept(asked(), START)
+    assert throttled.tried == 4
+    wrong = Cancelled(["ValidationError", "None"])
+    with pytest.raises(Refused):
+        replace(accepts, client=wrong).accept(asked(), START)
+    assert wrong.tried == 1
