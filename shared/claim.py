@@ -29,6 +29,7 @@ class Claim:
         until: claim deadline; after it another may take over.
         max_attempts: of the job type; no attempt beyond is granted.
         death: the delivery's count of deaths; it must equal the record's.
+        accepted: whether the record must be there already, since the front door wrote it.
     """
 
     record: str
@@ -42,6 +43,7 @@ class Claim:
     until: datetime
     max_attempts: int
     death: int
+    accepted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +94,18 @@ class KeyReused:
 
 
 @dataclass(frozen=True, slots=True)
+class NotAccepted:
+    """The message names a record that is not there, or of another job: it expired, or nobody accepted it."""
+
+
+@dataclass(frozen=True, slots=True)
 class StaleCopy:
     """A copy from before the job was last dead-lettered or replayed: a duplicate."""
 
     status: Status
 
 
-Answer = Granted | Ended | HeldByOther | TooEarly | Spent | KeyReused | StaleCopy
+Answer = Granted | Ended | HeldByOther | TooEarly | Spent | KeyReused | NotAccepted | StaleCopy
 
 
 class Step(StrEnum):
@@ -114,6 +121,8 @@ def decide(seen: JobView | None, claim: Claim, now: datetime) -> Answer | Step: 
 
     A record whose expiry is exactly now has expired; a claim whose deadline is exactly now still holds.
     """
+    if claim.accepted and not _is_of(seen, claim, now):
+        return NotAccepted()
     if seen is None:
         return Step.FRESH
     if seen.expires is not None and seen.expires <= now:
@@ -136,6 +145,13 @@ def decide(seen: JobView | None, claim: Claim, now: datetime) -> Answer | Step: 
         hold = Hold(claim.record, seen.token or "")
         return Spent(hold, seen.attempts, seen.first_failure, seen.last_failure)
     return Step.INCREMENT
+
+
+def _is_of(seen: JobView | None, claim: Claim, now: datetime) -> bool:
+    """Whether the record is there, and of the job that the message names."""
+    if seen is None or (seen.expires is not None and seen.expires <= now):
+        return False
+    return (seen.names.get("job_type"), seen.names.get("idempotency_key")) == (claim.job_type, claim.idempotency_key)
 
 
 def differs(stored: str, claimed: str) -> bool:

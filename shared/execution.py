@@ -21,7 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from shared.attempt import Committed
-from shared.claim import Claim, Ended, Granted, HeldByOther, KeyReused, Spent, StaleCopy, TooEarly
+from shared.claim import Claim, Ended, Granted, HeldByOther, KeyReused, NotAccepted, Spent, StaleCopy, TooEarly
 from shared.errors import CacheUnavailable, Malformed, NewerVersion, Refused, SettingsError, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.job import WithoutLease
@@ -147,6 +147,7 @@ class Execution:
             until=until,
             max_attempts=run.job.retry.max_attempts,
             death=run.death,
+            accepted=run.message.record is not None,
         )
         try:
             answer = self.records.claim(claim, now)
@@ -167,7 +168,7 @@ class Execution:
                 raise _LeavesEarly(Postponed(self._time_until(until), Because.HELD))
             case TooEarly(not_before=not_before):
                 raise _LeavesEarly(Postponed(self._time_until(not_before), Because.TOO_EARLY))
-            case Spent() | KeyReused():
+            case Spent() | KeyReused() | NotAccepted():
                 raise _LeavesEarly(_hopeless(run, answer, now))
             case _:
                 assert_never(answer)
@@ -247,8 +248,11 @@ class Execution:
         return max(moment - self.here.clock.now(), timedelta(0)) + spread
 
 
-def _hopeless(run: Run, answer: Spent | KeyReused, now: datetime) -> DeadLettered:
+def _hopeless(run: Run, answer: Spent | KeyReused | NotAccepted, now: datetime) -> DeadLettered:
     """The dead letter of a delivery that gets no attempt any more."""
+    if isinstance(answer, NotAccepted):
+        error = Malformed("not-accepted", "the record that the message names is not there, or is of another job")
+        return DeadLettered(failure_of(error, now), run.death + 1, names=run.names)
     if isinstance(answer, KeyReused):
         error = Malformed("idempotency-key-reused", "the key names a job with another payload")
         return DeadLettered(failure_of(error, now), run.death + 1, names=run.names)

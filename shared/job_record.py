@@ -51,7 +51,7 @@ def record_id(owner: str, job_type: str, idempotency_key: str) -> str:
 
 def operation_id(record: str) -> str:
     """The name under which clients see the job; two racing requests derive the same."""
-    return f"op_{record[:32]}"
+    return f"op_{record}"
 
 
 @dataclass(frozen=True, slots=True)

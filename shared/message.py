@@ -38,13 +38,15 @@ class _Envelope(BaseModel):
     payload: dict[str, Any]
     job_id: Annotated[str | None, Field(min_length=1, max_length=KEY_LENGTH)] = None
     enqueued_at: AwareDatetime | None = None
+    record: Annotated[str | None, Field(pattern=r"^[0-9a-f]{64}$")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
     """A job on its way: what to run, with which payload (as JSON text), under which idempotency key.
 
-    `job_id` is the producer's own name for it and decides nothing; two messages with one key are one job.
+    `job_id` is the producer's own name for it and decides nothing; two messages with one key are one job. `record` names the
+    job record that the front door wrote when it accepted the job; without it the record is found by the key.
     """
 
     job_type: str
@@ -53,6 +55,7 @@ class Message:
     payload: str
     job_id: str | None = None
     enqueued_at: datetime | None = None
+    record: str | None = None
 
     def body(self) -> str:
         """The JSON text to send; what SQS would refuse in it is escaped."""
@@ -65,6 +68,8 @@ class Message:
             envelope["job_id"] = self.job_id
         if self.enqueued_at is not None:
             envelope["enqueued_at"] = self.enqueued_at.isoformat()
+        if self.record is not None:
+            envelope["record"] = self.record
         return f'{json_text(envelope)[:-1]},"payload":{self.payload}}}'
 
 
@@ -122,6 +127,7 @@ def read_message(body: str, encoding: str | None = None) -> Message:
         payload=payload,
         job_id=envelope.job_id,
         enqueued_at=envelope.enqueued_at,
+        record=envelope.record,
     )
 
 

@@ -53,7 +53,7 @@ def read_run(delivery: Delivery, job_types: JobTypes, until: datetime) -> Run:
     message = read_message(delivery.body, delivery.text_attribute(ENCODING_ATTRIBUTE))
     job, payload = typed_payload(message, job_types)
     locks = _lock_keys(job, payload)
-    record = record_id(SYSTEM, message.job_type, message.idempotency_key)
+    record = message.record or record_id(SYSTEM, message.job_type, message.idempotency_key)
     return Run(delivery, message, job, payload, locks, record, death, until)
 
 

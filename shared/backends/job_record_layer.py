@@ -43,13 +43,14 @@ _NAMES = {
     "#fingerprint": "fingerprint",
     "#not_before": "not_before",
 }
-_RUNNABLE = (
-    "attribute_not_exists(id) OR ("
+_NEXT = (
     "#attempts < :max AND #death = :death"
     " AND (#fingerprint = :fingerprint OR NOT begins_with(#fingerprint, :schema))"
     " AND ((#status IN (:accepted, :retrying) AND (attribute_not_exists(#not_before) OR #not_before <= :now))"
-    " OR (#status = :running AND #until < :now)))"
+    " OR (#status = :running AND #until < :now))"
 )
+_RUNNABLE = f"attribute_not_exists(id) OR ({_NEXT})"
+_ACCEPTED = f"job_type = :job_type AND idempotency_key = :key AND {_NEXT}"  # written by the front door, and of this job
 _TAKE = (
     "#status = :running, #token = :token, #until = :until, updated_at = :now_text,"
     " created_at = if_not_exists(created_at, :now_text), #owner = if_not_exists(#owner, :owner),"
@@ -116,7 +117,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
     def _put_record(self, data_record: DataRecord) -> None:  # noqa: ARG002 - Powertools' signature
         """Claim: a new record, one more attempt, or the take-over of one whose deadline has passed."""
         take = f"SET {_TAKE}, #attempts = if_not_exists(#attempts, :none) + :one REMOVE #not_before"
-        self._write_claim(take, _RUNNABLE, {})
+        self._write_claim(take, _ACCEPTED if self.claim.accepted else _RUNNABLE, {})
 
     def reset(self, seen: JobView) -> None:
         """Claim anew a record that has expired or whose dead letter was replayed, naming what was seen of it.

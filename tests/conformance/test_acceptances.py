@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 
 from shared.acceptance import Acceptance, Accepted, OtherPayload, Replayed
 from shared.backends.memory_database import MemoryDatabase
-from shared.claim import Claim, Granted
+from shared.claim import Claim, Granted, NotAccepted
 from shared.errors import Refused, Unavailable
 from shared.job_record import RETENTION, Commit, Status, operation_id, record_id
 from shared.outbox import SHARDS, Posting
@@ -157,6 +157,29 @@ def test_an_accepted_job_is_claimed_like_one_that_came_by_message(doors: Doors) 
     assert granted.attempt == 1
     view = doors.records.view(first.record)
     assert (view.status, view.names["owner"]) == (Status.RUNNING, "user-1")
+
+
+def test_a_message_that_names_a_record_is_claimed_only_where_the_front_door_accepted_it(doors: Doors) -> None:
+    first = asked()
+    named = replace(claim_of(first), accepted=True)
+    assert doors.records.claim(named, START) == NotAccepted()  # nobody accepted it, and nothing is written
+    assert doors.records.view(first.record) is None
+    doors.accepts.accept(first, START)
+    other = replace(named, idempotency_key="another")
+    assert doors.records.claim(other, START) == NotAccepted()
+    assert doors.records.claim(replace(named, job_type="other"), START) == NotAccepted()
+    assert doors.records.view(first.record).attempts == 0
+    assert isinstance(doors.records.claim(named, START), Granted)
+
+
+def test_an_accepted_job_that_expired_is_not_begun_anew_by_its_old_message(doors: Doors) -> None:
+    first = asked()
+    doors.accepts.accept(first, START)
+    named = replace(claim_of(first), accepted=True)
+    granted = doors.records.claim(named, START)
+    doors.records.commit(granted.hold, Commit(Status.COMPLETED), START)
+    late = replace(named, token="late", until=START + RETENTION * 2)
+    assert doors.records.claim(late, START + RETENTION) == NotAccepted()
 
 
 def claim_of(acceptance: Acceptance) -> Claim:

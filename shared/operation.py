@@ -1,0 +1,81 @@
+"""An operation: a job as its client sees it. Only what is listed here ever leaves the front door."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from shared.job_record import Status
+
+if TYPE_CHECKING:
+    from shared.job_record import JobView
+
+_ID = re.compile(r"op_([0-9a-f]{64})")
+
+
+class OperationStatus(StrEnum):
+    """How far it is."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    RETRYING = "retrying"
+    DONE = "done"
+    FAILED = "failed"  # by a rule of the business, which its error names
+    CANCELLED = "cancelled"
+    DEAD_LETTERED = "dead-lettered"  # people look at it
+    UNKNOWN = "unknown"  # whether an outside effect happened; it is being found out
+
+
+OF_JOB = {
+    Status.ACCEPTED: OperationStatus.PENDING,
+    Status.RUNNING: OperationStatus.RUNNING,
+    Status.RETRYING: OperationStatus.RETRYING,
+    Status.COMPLETED: OperationStatus.DONE,
+    Status.FAILED: OperationStatus.FAILED,
+    Status.CANCELLED: OperationStatus.CANCELLED,
+    Status.DEAD_LETTERED: OperationStatus.DEAD_LETTERED,
+    Status.UNKNOWN: OperationStatus.UNKNOWN,
+}
+FINAL = frozenset({OperationStatus.DONE, OperationStatus.FAILED, OperationStatus.CANCELLED})
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What a client may know of its job.
+
+    Attributes:
+        result: of a job that is done, as parsed JSON.
+        error: code (and detail, if the job gives one) of a job that failed, or the reason of a dead letter.
+    """
+
+    operation_id: str
+    job_type: str
+    status: OperationStatus
+    result: object = None
+    error: dict[str, object] | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it will not change any more by itself."""
+        return self.status in FINAL
+
+
+def operation_of(view: JobView) -> Operation:
+    """A job record as its owner sees it."""
+    status = OF_JOB[view.status]
+    result = None if view.result is None else json.loads(view.result)
+    error: dict[str, object] | None = None
+    if status is OperationStatus.FAILED:
+        error, result = result if isinstance(result, dict) else {"code": "failed"}, None
+    elif status is OperationStatus.DEAD_LETTERED:
+        error = {"code": "dead-lettered" if view.last_failure is None else view.last_failure.reason}
+    return Operation(view.names["operation_id"], view.names["job_type"], status, result, error)
+
+
+def record_of(operation_id: str) -> str | None:
+    """The record's key of an operation; None if it cannot be one."""
+    found = _ID.fullmatch(operation_id)
+    return None if found is None else found.group(1)

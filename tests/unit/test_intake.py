@@ -1,0 +1,189 @@
+"""The intake: one job a key and owner; what can never run is refused before anything is written; foreign is like absent."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+import pytest
+
+from shared.clock import Surroundings
+from shared.errors import DeadLetter, Malformed
+from shared.intake import BODY_BYTES, Intake, OtherPayloadForKey, TooLarge, UnknownJobType
+from shared.job import JobTypes
+from shared.job_record import SYSTEM, record_id
+from shared.operation import OperationStatus
+from shared.outcome import Completed, DeadLettered, Duplicate, Failed
+from shared.worker import Worker
+from tests.world import Counter, World, note_job
+
+BODY = '{"thing":"a"}'
+
+
+@dataclass
+class Door:
+    """An intake before a worker's world."""
+
+    handler: Any = None
+    world: World = field(init=False)
+
+    def __post_init__(self) -> None:
+        job = note_job(self.handler)
+        self.world = World(Worker("notes", jobs=(job,)))
+        database = self.world.database
+        here = Surroundings(self.world.clock, Random(1), Counter())  # noqa: S311 - repeatable
+        self.intake = Intake(JobTypes.of(job), {"note": "notes"}, database, database, here)
+
+    def sent(self) -> list[str]:
+        """Bodies of what the relay would send."""
+        return [posting.body for posting in self.world.database.outbox.values()]
+
+    def run(self, body: str) -> Any:
+        return self.world.run(body)[0]
+
+
+def test_an_accepted_job_is_pending_then_done_with_its_result() -> None:
+    door = Door()
+    receipt = door.intake.accept("user-1", "note", "k", BODY)
+    assert (receipt.operation.status, receipt.replayed) == (OperationStatus.PENDING, False)
+    (body,) = door.sent()
+    assert door.run(body) == Completed(1)
+    seen = door.intake.look("user-1", receipt.operation.operation_id)
+    assert seen is not None
+    assert (seen.status, seen.result, seen.is_final) == (OperationStatus.DONE, {"written": "x"}, True)
+    assert door.run(body) == Duplicate("completed")
+
+
+def test_i2_the_same_request_again_is_answered_with_the_same_operation_and_sends_nothing() -> None:
+    door = Door()
+    first = door.intake.accept("user-1", "note", "k", BODY)
+    again = door.intake.accept("user-1", "note", "k", '{ "text":"x", "thing":"a" }')  # its default, spelt out
+    assert again.operation == first.operation
+    assert again.replayed
+    assert len(door.sent()) == 1
+
+
+def test_i3_a_key_with_another_payload_is_refused() -> None:
+    door = Door()
+    door.intake.accept("user-1", "note", "k", BODY)
+    with pytest.raises(OtherPayloadForKey):
+        door.intake.accept("user-1", "note", "k", '{"thing":"b"}')
+    assert len(door.sent()) == 1
+
+
+def test_i6_owners_do_not_see_each_other() -> None:
+    door = Door()
+    mine = door.intake.accept("user-1", "note", "k", BODY)
+    yours = door.intake.accept("user-2", "note", "k", '{"thing":"b"}')
+    assert mine.operation.operation_id != yours.operation.operation_id
+    assert door.intake.look("user-2", mine.operation.operation_id) is None
+    assert door.intake.look("user-1", "op_" + "0" * 64) is None
+
+
+@pytest.mark.parametrize("name", ["", "op_", "op_xyz", "op_" + "0" * 63, "op_" + "0" * 64 + "\n", "OP_" + "0" * 64])
+def test_what_is_no_operation_id_is_absent(name: str) -> None:
+    assert Door().intake.look("user-1", name) is None
+
+
+def test_a_job_that_came_straight_from_the_queue_is_nobodys_operation() -> None:
+    door = Door()
+    door.run(json.dumps({"job_type": "note", "idempotency_key": "k", "payload": {"thing": "a"}}))
+    record = record_id(SYSTEM, "note", "k")
+    assert door.intake.look("user-1", f"op_{record}") is None
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [
+        (None, "missing-idempotency-key"),
+        ("", "missing-idempotency-key"),
+        ("  ", "missing-idempotency-key"),
+        ("k" * 256, "invalid-idempotency-key"),
+        ("é", "invalid-idempotency-key"),
+    ],
+)
+def test_ide_04_a_key_that_is_missing_blank_or_too_long_is_refused_and_nothing_is_written(
+    key: str | None, reason: str
+) -> None:
+    door = Door()
+    with pytest.raises(Malformed) as refusal:
+        door.intake.accept("user-1", "note", key, BODY)
+    assert refusal.value.reason == reason
+    assert door.world.database.records == {}
+    assert door.sent() == []
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("", "malformed-json"),
+        ("[]", "malformed-json"),
+        ('{"thing":"a","thing":"b"}', "malformed-json"),
+        ('{"thing":1}', "invalid-payload"),
+        ('{"thing":"a","more":1}', "invalid-payload"),
+        ('{"thing":"\\ud83d"}', "malformed-json"),
+    ],
+)
+def test_pay_01_a_body_that_could_never_run_is_refused_and_nothing_is_written(body: str, reason: str) -> None:
+    door = Door()
+    with pytest.raises(Malformed) as refusal:
+        door.intake.accept("user-1", "note", "k", body)
+    assert refusal.value.reason == reason
+    assert door.world.database.records == {}
+
+
+def test_pay_03_a_body_is_measured_in_bytes() -> None:
+    door = Door()
+    with pytest.raises(TooLarge):
+        door.intake.accept(
+            "user-1", "note", "k", json.dumps({"thing": "\u4e2d" * (BODY_BYTES // 3)}, ensure_ascii=False)
+        )
+    assert door.sent() == []
+
+
+def test_a_job_type_that_is_not_open_is_unknown() -> None:
+    with pytest.raises(UnknownJobType):
+        Door().intake.accept("user-1", "other", "k", BODY)
+
+
+def test_what_a_client_is_told_of_a_failure_and_of_a_dead_letter() -> None:
+    def handler(payload: Any, work: Any) -> object:
+        if payload.thing == "fails":
+            return Failed("no-stock", "sold out")
+        raise DeadLetter("unknown-thing", "a detail for people inside")
+
+    door = Door(handler)
+    failed = door.intake.accept("u", "note", "k1", '{"thing":"fails"}').operation.operation_id
+    dead = door.intake.accept("u", "note", "k2", '{"thing":"dies"}').operation.operation_id
+    outcomes = [door.run(body) for body in door.sent()]
+    assert isinstance(outcomes[1], DeadLettered)
+    seen = [door.intake.look("u", name) for name in (failed, dead)]
+    assert [each.status for each in seen if each] == [OperationStatus.FAILED, OperationStatus.DEAD_LETTERED]
+    assert [each.error for each in seen if each] == [
+        {"code": "no-stock", "detail": "sold out"},
+        {"code": "unknown-thing"},
+    ]
+
+
+def test_a_message_that_names_a_record_that_nobody_accepted_is_dead_lettered_with_that_reason() -> None:
+    door = Door()
+    envelope = {"job_type": "note", "idempotency_key": "k", "payload": {"thing": "a"}, "record": "0" * 64}
+    outcome = door.run(json.dumps(envelope))
+    assert isinstance(outcome, DeadLettered)
+    assert outcome.failure.reason == "not-accepted"
+    assert door.world.thing("a") is None
+
+
+def test_the_message_of_another_job_cannot_use_an_accepted_record() -> None:
+    door = Door()
+    door.intake.accept("user-1", "note", "k", BODY)
+    (body,) = door.sent()
+    forged = json.dumps({**json.loads(body), "idempotency_key": "another"})
+    outcome = door.run(forged)
+    assert isinstance(outcome, DeadLettered)
+    assert door.world.database.records[record_id("user-1", "note", "k")].attempts == 0
+    assert door.run(body) == Completed(1)
+    door.world.clock.pass_(timedelta(days=1))
