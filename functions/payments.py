@@ -35,11 +35,15 @@ class CapturePayment(Payload):
 
 
 class ReconcilePayment(Payload):
-    """Find out what became of a capture that got no answer; `capture_key` is its idempotency key."""
+    """Find out what became of a capture that got no answer.
+
+    `capture_key` is its idempotency key, `capture_record` its job record where a client asked for it.
+    """
 
     order_id: Name
     payment_intent_id: Name
     capture_key: Annotated[str, Field(min_length=1, max_length=255)]
+    capture_record: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
 
 
 class PaymentCaptured(BaseModel):
@@ -63,6 +67,7 @@ class NotCharged(BaseModel):
     retry=Retry(max_attempts=5, base=timedelta(seconds=10), cap=timedelta(minutes=15)),
     lock=lambda payload: f"order/{payload.order_id}",
     uses=(ORDERS.read_write, PAYMENT_PROVIDER),
+    open_to_clients=True,
 )
 def capture_payment(payload: CapturePayment, work: UnitOfWork) -> PaymentCaptured | Failed:
     """Charge a pending order and mark it paid; an order that is paid already is left alone."""
@@ -72,7 +77,9 @@ def capture_payment(payload: CapturePayment, work: UnitOfWork) -> PaymentCapture
     try:
         charged = charge(work, order)
     except Ambiguous as error:
-        reconcile = ReconcilePayment(**payload.model_dump(), capture_key=work.idempotency_key)
+        reconcile = ReconcilePayment(
+            **payload.model_dump(), capture_key=work.idempotency_key, capture_record=work.record
+        )
         message = reconcile_payment.message(reconcile, key=f"reconcile/{work.token}")
         raise OutcomeUnknown(str(error), reconcile=message) from error
     return _settled(order, charged, work)
@@ -93,7 +100,7 @@ def reconcile_payment(payload: ReconcilePayment, work: UnitOfWork) -> PaymentCap
     Not charged means that the capture may run again: the provider's key keeps even a late charge single.
     """
     order = _order(payload.order_id, payload.payment_intent_id, work)
-    capture = record_id(SYSTEM, capture_payment.name, payload.capture_key)
+    capture = payload.capture_record or record_id(SYSTEM, capture_payment.name, payload.capture_key)
     if order["status"] == "paid":
         captured = _paid(order, work)
         work.reconcile(Reconciliation(capture, Status.COMPLETED, captured.model_dump_json()))
@@ -101,7 +108,7 @@ def reconcile_payment(payload: ReconcilePayment, work: UnitOfWork) -> PaymentCap
     found = find_charge(work, payload.payment_intent_id)
     if found is None:
         again = CapturePayment(order_id=payload.order_id, payment_intent_id=payload.payment_intent_id)
-        work.enqueue(capture_payment.message(again, key=payload.capture_key))
+        work.enqueue(capture_payment.message(again, key=payload.capture_key, record=payload.capture_record))
         work.reconcile(Reconciliation(capture, Status.RETRYING))
         return NotCharged(order_id=payload.order_id)
     result = _settled(order, found, work)

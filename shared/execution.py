@@ -192,6 +192,7 @@ class Execution:
             guards=(*prepared.locks.leases, *heartbeats),
             uses=run.job.uses,
             stopping=self.here.stopping,
+            record=run.message.record,
             fences=partial(self.records.fence, granted.hold, run.locks[0]) if run.locks else None,
         )
         ended = self.attempts.make(run, granted, work)

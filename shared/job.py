@@ -60,6 +60,7 @@ class Job(Generic[P, R]):
     lock_wait: timedelta
     heartbeat: timedelta | None
     uses: tuple[Access | Dependency, ...]
+    open_to_clients: bool = False
 
     def __call__(self, payload: P, work: UnitOfWork) -> R:
         """Run the handler."""
@@ -75,8 +76,10 @@ class Job(Generic[P, R]):
         """The outside systems this job may call."""
         return tuple(use for use in self.uses if isinstance(use, Dependency))
 
-    def message(self, payload: P, key: str) -> Message:
+    def message(self, payload: P, key: str, *, record: str | None = None) -> Message:
         """The message that asks for this job; the key names the intent, and one key is one job.
+
+        `record` is that of a job which a client asked for through the front door, to be run again.
 
         Raises:
             Malformed: the key is blank, too long, or not printable ASCII; or the consumer would refuse the payload.
@@ -84,7 +87,7 @@ class Job(Generic[P, R]):
         """
         text = json_text(payload.model_dump(mode="json"))
         check_text(text, f"The payload of {self.name}")
-        message = Message(self.name, self.version, check_key(key), text)
+        message = Message(self.name, self.version, check_key(key), text, record=record)
         read_message(message.body())  # what the consumer would refuse is refused here
         return message
 
@@ -115,6 +118,7 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
     lock_wait: timedelta | None = None,
     heartbeat: timedelta | None = None,
     uses: tuple[Access | Dependency, ...] = (),
+    open_to_clients: bool = False,
 ) -> Callable[[Callable[[P, UnitOfWork], R]], Job[P, R]]:
     """Declare the function below as the handler of a job type.
 
@@ -133,6 +137,7 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
         heartbeat: for long jobs: the time from one beat to the next. Claim, lock and message are then held three beats
             ahead, so that the job is back in seconds after a crash and not when the invocation would have ended.
         uses: tables and dependencies; permissions and network follow from them.
+        open_to_clients: whether the HTTP front door accepts it, for the owner that the caller's identity gives.
 
     Raises:
         DeclarationError: with the repair.
@@ -153,6 +158,7 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
             lock_wait=min(DEFAULT_LOCK_WAIT, timeout / 10) if lock_wait is None else lock_wait,
             heartbeat=heartbeat,
             uses=uses,
+            open_to_clients=open_to_clients,
         )
         _check(declared)
         return declared

@@ -54,6 +54,7 @@ class UnitOfWork:
         idempotency_key: of the job.
         attempt: its number, 1 or more.
         token: this attempt's own name, that no other attempt has.
+        record: of the job, where a client asked for it through the front door; messages about it name it.
         deadline: when the handler must have returned.
     """
 
@@ -70,6 +71,7 @@ class UnitOfWork:
     uses: tuple[Access | Dependency, ...] = ()
     stopping: threading.Event | None = None
     fences: Callable[[], int] | None = None
+    record: str | None = None
     _number: int | None = None
     _staging: Staging = field(init=False)
     _tags: dict[str, Tag] = field(default_factory=dict)

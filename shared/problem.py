@@ -1,0 +1,81 @@
+"""Problem details (RFC 9457): how the front door says no. What it says names fields and rules, never values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from shared.errors import Malformed, Unavailable
+from shared.intake import OtherPayloadForKey, TooLarge, UnknownJobType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+COME_AGAIN = timedelta(seconds=2)
+# What a client's text is that cannot even be read; everything else that is malformed can be read and is wrong.
+UNREADABLE = frozenset({"malformed-json", "malformed-encoding", "missing-idempotency-key", "invalid-idempotency-key"})
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A refusal.
+
+    Attributes:
+        code: stable, for programs.
+        detail: for people; None where the title says it all.
+        errors: of a payload, one for each field: its path and the rule it breaks.
+        retry_after: when the same request may be sent again.
+    """
+
+    status: HTTPStatus
+    code: str
+    detail: str | None = None
+    errors: tuple[Mapping[str, str], ...] = ()
+    retry_after: timedelta | None = None
+
+    @property
+    def body(self) -> dict[str, object]:
+        """As `application/problem+json`."""
+        body: dict[str, object] = {"title": self.status.phrase, "status": self.status.value, "code": self.code}
+        if self.detail is not None:
+            body["detail"] = self.detail
+        if self.errors:
+            body["errors"] = list(self.errors)
+        return body
+
+
+NOT_FOUND = Problem(HTTPStatus.NOT_FOUND, "not-found")
+UNAUTHENTICATED = Problem(HTTPStatus.UNAUTHORIZED, "unauthenticated", "the request carries no verified identity")
+
+
+def problem_of(error: Malformed | Unavailable) -> Problem:
+    """What a refused request is told."""
+    match error:
+        case Unavailable(after=after):
+            return Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "try-again",
+                "nothing is lost: the same request with the same key may be sent again",
+                retry_after=after or COME_AGAIN,
+            )
+        case UnknownJobType():
+            return Problem(HTTPStatus.NOT_FOUND, error.reason, error.detail)
+        case TooLarge():
+            return Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error.reason, error.detail)
+        case OtherPayloadForKey():
+            return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, error.reason, error.detail)
+    if error.reason in UNREADABLE:
+        return Problem(HTTPStatus.BAD_REQUEST, error.reason, error.detail)
+    errors = tuple(_fields(error.detail)) if error.reason == "invalid-payload" else ()
+    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, error.reason, None if errors else error.detail, errors)
+
+
+def _fields(detail: str) -> list[dict[str, str]]:
+    """The fields that the schema's refusal names (see `describe` in shared/message.py)."""
+    found = []
+    for part in detail.split("; "):
+        field, _, rule = part.partition(": ")
+        found.append({"field": field, "rule": rule})
+    return found
