@@ -23,6 +23,8 @@ SEND = ("sqs:SendMessage",)
 CONNECT = ("elasticache:Connect",)
 # A fence counts on in one transaction with the check that its job is still held.
 JOB_RECORDS = ("dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem")
+ACCEPT = ("dynamodb:PutItem",)
+LOOK = ("dynamodb:GetItem",)
 OUTBOX_WRITE = ("dynamodb:PutItem",)
 OUTBOX_MARK = ("dynamodb:UpdateItem",)
 OUTBOX_SWEEP = ("dynamodb:GetItem", "dynamodb:UpdateItem")

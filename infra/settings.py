@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from infra.identity import Identity
 from shared.errors import DeclarationError, SettingsError
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Stage(BaseModel):
         log_retention_days: how long logs are kept.
         cache_tls: whether the functions speak TLS to the cache; Valkey Serverless speaks nothing else.
         cache_cluster: whether they speak the cluster protocol to it; the same.
+        identity: who may come in by the HTTP front door; without it there is none.
         cache_iam: whether they are a user of the cache, whom IAM vouches for; without users it asks nobody who it is.
     """
 
@@ -78,6 +80,7 @@ class Stage(BaseModel):
     cache_tls: bool = True
     cache_cluster: bool = True
     cache_iam: bool = True
+    identity: Identity | None = None
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

@@ -8,6 +8,7 @@ from aws_cdk import Stack
 
 from infra.constructs.dashboard import Dashboard
 from infra.constructs.foundation import Foundation
+from infra.constructs.front_door import FrontDoor
 from infra.constructs.relay import OutboxRelay
 from infra.constructs.sweeper import OutboxSweeper
 from infra.names import camel
@@ -54,6 +55,8 @@ class WorkerStack(Stack):
         self.relay = OutboxRelay(self, "OutboxRelay", foundation=self.foundation, package=package)
         self.dashboard.add_relay(self.relay.function, self.relay.failures)
         self.sweeper = OutboxSweeper(self, "OutboxSweeper", foundation=self.foundation, package=package)
+        if stage.identity is not None:
+            FrontDoor(self, "FrontDoor", identity=stage.identity, foundation=self.foundation, package=package)
         self.services: dict[str, WorkerService] = {}
         for worker in self._plan.workers:
             self._serve(worker)

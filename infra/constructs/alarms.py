@@ -12,11 +12,12 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from constructs import Construct
 
-from infra.constructs.metrics import OLDEST, VISIBLE, arrivals, function_metric, own_metric, queue_metric
+from infra.constructs.metrics import MINUTE, OLDEST, VISIBLE, arrivals, function_metric, own_metric, queue_metric
 from infra.constructs.queue_pair import SHORTEST_REST
 from shared.telemetry import NO_JOB_TYPE
 
 if TYPE_CHECKING:
+    from aws_cdk import aws_apigatewayv2 as apigateway
     from aws_cdk import aws_lambda as lambda_
     from aws_cdk import aws_sns as sns
     from aws_cdk import aws_sqs as sqs
@@ -167,4 +168,26 @@ class SweeperAlarms(_Alarms):
             breaches=2,
             periods=3,
             missing=cloudwatch.TreatMissingData.BREACHING,
+        )
+
+
+class FrontDoorAlarms(_Alarms):
+    """The alarm of the front door."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, api: apigateway.IHttpApi, topic: sns.ITopic) -> None:
+        super().__init__(scope, construct_id, topic=topic)
+        self._watch(
+            "Errors",
+            cloudwatch.Metric(
+                namespace="AWS/ApiGateway",
+                metric_name="5xx",
+                dimensions_map={"ApiId": api.api_id},
+                statistic="Sum",
+                period=MINUTE,
+            ),
+            0,
+            sentence="The front door answered clients with errors of ours.",
+            runbook="front-door-errors",
+            breaches=3,
+            periods=5,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from infra.identity import Identity
 from infra.settings import Stage
 from shared.dependency import Dependency
 from shared.job import Job, job
@@ -15,7 +16,11 @@ from shared.worker import Worker
 if TYPE_CHECKING:
     from shared.unit_of_work import UnitOfWork
 
-STAGE = Stage(name="dev", endpoints={"payment-provider": "https://pay.example"})
+STAGE = Stage(
+    name="dev",
+    endpoints={"payment-provider": "https://pay.example"},
+    identity=Identity(issuer="https://login.example.com", audience=("operations",)),
+)
 ORDERS = Table("orders", "order_id")
 LINES = Table("order-lines", "order_id", "line_id")
 PROVIDER = Dependency("payment-provider")

@@ -68,6 +68,13 @@ MATRIX = {
         "OutboxRelayLogs": LOGS,
         **SENDS,
     },
+    "FrontDoorFunction": {
+        "*": XRAY,
+        "FoundationKey": KEY,
+        "FoundationTablesJobs": {"dynamodb:GetItem", "dynamodb:PutItem"},
+        "FoundationTablesOutbox": {"dynamodb:PutItem"},
+        "FrontDoorLogs": LOGS,
+    },
     "OutboxSweeperFunction": {
         "*": XRAY,
         "FoundationKey": KEY,

@@ -1,0 +1,113 @@
+"""The HTTP front door: an HTTP API whose every route asks for a verified identity, and the function behind it."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from aws_cdk import CfnOutput, RemovalPolicy, Stack
+from aws_cdk import aws_apigatewayv2 as api
+from aws_cdk import aws_apigatewayv2_authorizers as authorizers
+from aws_cdk import aws_apigatewayv2_integrations as integrations
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from infra.constructs.alarms import FrontDoorAlarms
+from infra.constructs.function import Function, Shape
+from infra.grants import ACCEPT, LOOK, OUTBOX_WRITE, allow_table
+from infra.settings import LOG_RETENTION
+from shared.settings import Settings
+
+if TYPE_CHECKING:
+    from infra.constructs.foundation import Foundation
+    from infra.constructs.function import Package
+    from infra.identity import Identity
+
+SHAPE = Shape(
+    module="functions.front_door",
+    description="front door: accepts jobs over HTTP",
+    timeout=timedelta(seconds=6),  # a client that waits longer has better things to do: its key makes a repeat safe
+    memory=512,
+)
+ROUTES = (
+    (api.HttpMethod.POST, "/operations/{job_type}"),
+    (api.HttpMethod.GET, "/operations/{operation_id}"),
+)
+# What is logged of a request: no header, no body, no query, and no key.
+LOGGED = {
+    "request_id": "$context.requestId",
+    "route": "$context.routeKey",
+    "status": "$context.status",
+    "latency_ms": "$context.responseLatency",
+    "bytes": "$context.responseLength",
+    "error": "$context.error.message",
+    "authorizer_error": "$context.authorizer.error",
+}
+
+
+class FrontDoor(Construct):
+    """The API and its function."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, identity: Identity, foundation: Foundation, package: Package
+    ) -> None:
+        super().__init__(scope, construct_id)
+        stage, tables = foundation.stage, foundation.tables
+        settings = Settings(
+            stage=stage.name,
+            jobs_table=tables.jobs.table_name,
+            outbox_table=tables.outbox.table_name,
+            pace=stage.pace,
+        )
+        function = Function(
+            self,
+            "Door",
+            shape=SHAPE,
+            stage=stage,
+            package=package,
+            environ=settings.to_environ(),
+            key=foundation.key,
+        )
+        self.function = function.resource
+        allow_table(function.role, tables.jobs, (*ACCEPT, *LOOK))
+        allow_table(function.role, tables.outbox, OUTBOX_WRITE)
+        self.api = api.HttpApi(
+            self,
+            "Api",
+            description=f"Operations of {Stack.of(self).stack_name}",
+            create_default_stage=False,
+            default_authorizer=_authorizer(identity),
+        )
+        integration = integrations.HttpLambdaIntegration("ToDoor", self.function)
+        for method, path in ROUTES:
+            self.api.add_routes(path=path, methods=[method], integration=integration)
+        log_group = logs.LogGroup(
+            self,
+            "Access",
+            retention=logs.RetentionDays[LOG_RETENTION[stage.log_retention_days]],
+            encryption_key=foundation.key,
+            removal_policy=RemovalPolicy.RETAIN if stage.retain else RemovalPolicy.DESTROY,
+        )
+        api.CfnStage(
+            self,
+            "Stage",
+            api_id=self.api.api_id,
+            stage_name="$default",
+            auto_deploy=True,
+            access_log_settings=api.CfnStage.AccessLogSettingsProperty(
+                destination_arn=log_group.log_group_arn, format=json.dumps(LOGGED)
+            ),
+            default_route_settings=api.CfnStage.RouteSettingsProperty(
+                throttling_rate_limit=identity.requests_per_second,
+                throttling_burst_limit=2 * identity.requests_per_second,
+            ),
+        )
+        FrontDoorAlarms(self, "Alarms", api=self.api, topic=foundation.topic)
+        CfnOutput(Stack.of(self), "Api", value=self.api.api_endpoint)
+
+
+def _authorizer(identity: Identity) -> api.IHttpRouteAuthorizer:
+    if identity.kind == "iam":
+        return authorizers.HttpIamAuthorizer()
+    return authorizers.HttpJwtAuthorizer("Jwt", identity.issuer or "", jwt_audience=list(identity.audience))

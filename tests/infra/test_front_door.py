@@ -1,0 +1,92 @@
+"""The HTTP API: no route without a verified identity, a limit on all of them, and a log that holds no secret."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from functions import front_door
+from infra.constructs.front_door import ROUTES, SHAPE
+from infra.identity import Identity
+from infra.settings import Stage
+from shared.errors import DeclarationError
+from tests.infra.declared import PAYING, STAGE
+from tests.infra.walk import target
+
+if TYPE_CHECKING:
+    from tests.infra.conftest import Synth
+    from tests.infra.walk import Walk
+
+ISSUER = "https://login.example.com"
+
+
+def test_every_route_asks_for_a_token_of_the_stages_issuer(walk: Walk) -> None:
+    routes = walk.of("AWS::ApiGatewayV2::Route").values()
+    assert {route["RouteKey"] for route in routes} == {f"{method.value} {path}" for method, path in ROUTES}
+    authorizers = walk.of("AWS::ApiGatewayV2::Authorizer")
+    for route in routes:
+        assert route["AuthorizationType"] == "JWT"
+        authorizer = authorizers[target(route["AuthorizerId"])]
+        assert authorizer["JwtConfiguration"] == {"Audience": ["operations"], "Issuer": ISSUER}
+        assert authorizer["IdentitySource"] == ["$request.header.Authorization"]
+
+
+def test_all_clients_together_are_limited(walk: Walk) -> None:
+    (stage,) = walk.of("AWS::ApiGatewayV2::Stage").values()
+    limits = stage["DefaultRouteSettings"]
+    assert (limits["ThrottlingRateLimit"], limits["ThrottlingBurstLimit"]) == (100, 200)
+
+
+def test_the_access_log_holds_no_header_no_body_and_no_key(walk: Walk) -> None:
+    (stage,) = walk.of("AWS::ApiGatewayV2::Stage").values()
+    logged = json.loads(stage["AccessLogSettings"]["Format"])
+    assert set(logged) == {"request_id", "route", "status", "latency_ms", "bytes", "error", "authorizer_error"}
+    group = walk.of("AWS::Logs::LogGroup")[target(stage["AccessLogSettings"]["DestinationArn"])]
+    assert group["RetentionInDays"]
+    assert "KmsKeyId" in group
+
+
+def test_the_api_calls_the_front_door_and_nobody_else_may(walk: Walk) -> None:
+    (integration,) = walk.of("AWS::ApiGatewayV2::Integration").values()
+    function = target(integration["IntegrationUri"])
+    assert walk.of("AWS::Lambda::Function")[function]["Handler"] == "functions.front_door.handler"
+    permissions = [p for p in walk.of("AWS::Lambda::Permission").values() if target(p["FunctionName"]) == function]
+    assert {p["Principal"] for p in permissions} == {"apigateway.amazonaws.com"}
+    assert all("SourceArn" in permission for permission in permissions)
+
+
+def test_the_function_ends_before_the_gateway_gives_up() -> None:
+    assert SHAPE.timeout.total_seconds() < 29
+
+
+def test_without_an_identity_there_is_no_way_in(synth: Synth) -> None:
+    walk = synth(STAGE.model_copy(update={"identity": None}), [PAYING])
+    assert not walk.of("AWS::ApiGatewayV2::Api")
+    assert not [f for f in walk.of("AWS::Lambda::Function").values() if "front_door" in f["Handler"]]
+
+
+def test_callers_with_aws_credentials_are_a_setting(synth: Synth) -> None:
+    walk = synth(STAGE.model_copy(update={"identity": Identity(kind="iam")}), [PAYING])
+    assert {route["AuthorizationType"] for route in walk.of("AWS::ApiGatewayV2::Route").values()} == {"AWS_IAM"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "repair"),
+    [
+        ({}, "give the issuer"),
+        ({"issuer": "http://login.example.com", "audience": ["a"]}, "give the issuer"),
+        ({"issuer": ISSUER}, "name for whom"),
+        ({"kind": "iam", "issuer": ISSUER}, "leave them out"),
+    ],
+)
+def test_an_identity_that_would_let_anybody_in_is_refused_with_the_repair(
+    settings: dict[str, object], repair: str
+) -> None:
+    with pytest.raises(DeclarationError, match=repair):
+        Stage.model_validate({"name": "dev", "identity": settings})
+
+
+def test_the_open_job_types_have_a_worker_that_is_deployed() -> None:
+    assert front_door.OPEN == {"capture-payment": "payments"}
