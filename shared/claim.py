@@ -125,7 +125,7 @@ def decide(seen: JobView | None, claim: Claim, now: datetime) -> Answer | Step: 
         return NotAccepted()
     if seen is None:
         return Step.FRESH
-    if seen.expires is not None and seen.expires <= now:
+    if _has_expired(seen, now):
         return Step.RESET
     if seen.status is Status.RUNNING and seen.token == claim.token:
         return Granted(Hold(claim.record, claim.token), seen.attempts, seen.first_failure)
@@ -149,9 +149,13 @@ def decide(seen: JobView | None, claim: Claim, now: datetime) -> Answer | Step: 
 
 def _is_of(seen: JobView | None, claim: Claim, now: datetime) -> bool:
     """Whether the record is there, and of the job that the message names."""
-    if seen is None or (seen.expires is not None and seen.expires <= now):
+    if seen is None or _has_expired(seen, now):
         return False
     return (seen.names.get("job_type"), seen.names.get("idempotency_key")) == (claim.job_type, claim.idempotency_key)
+
+
+def _has_expired(seen: JobView, now: datetime) -> bool:
+    return seen.expires is not None and seen.expires <= now
 
 
 def differs(stored: str, claimed: str) -> bool:

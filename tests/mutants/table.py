@@ -34,6 +34,11 @@ HEARTBEAT = "tests/unit/test_heartbeat.py"
 PREPARATION = "tests/unit/test_preparation.py"
 SIMULATION = "tests/simulation/test_simulation.py"
 QUEUES = "tests/conformance/test_queues.py"
+OUTBOX = "tests/conformance/test_outbox.py"
+ACCEPTANCES = "tests/conformance/test_acceptances.py"
+SWEEPER = "tests/functions/test_outbox_sweeper.py"
+INTAKE = "tests/unit/test_intake.py"
+DOOR = "tests/functions/test_front_door.py"
 LAYER = "shared/backends/job_record_layer.py"
 CONNECTION = "shared/backends/redis_connection.py"
 BREAKER = "shared/backends/breaker.py"
@@ -441,14 +446,14 @@ MUTANTS = (
     ),
     Mutant(
         "only what was sent is marked as sent",
-        "functions/outbox_relay.py",
+        "shared/relay.py",
         "        for place in report.sent:",
         "        for place in range(len(postings)):",
         "tests/functions/test_outbox_relay.py",
     ),
     Mutant(
         "what could not be relayed fails the batch",
-        "functions/outbox_relay.py",
+        "shared/relay.py",
         "        if left:",
         "        if False:",
         "tests/functions/test_outbox_relay.py",
@@ -546,7 +551,7 @@ MUTANTS = (
     ),
     Mutant(
         "what can never be sent is parked",
-        "functions/outbox_relay.py",
+        "shared/relay.py",
         "            if refusal.final:",
         "            if False:",
         "tests/functions/test_outbox_relay.py",
@@ -1774,5 +1779,145 @@ MUTANTS = (
         "        if self.hold is hold:  # a claim",
         "        if True:  # a claim",
         HEARTBEAT,
+    ),
+    Mutant(
+        "what the relay missed is swept",
+        "functions/outbox_sweeper.py",
+        "                self.relay.relay([overdue.posting for overdue in batch])\n",
+        "                pass\n",
+        f"{SIMULATION} {SWEEPER}",
+    ),
+    Mutant(
+        "what is younger than the grace is left to the relay",
+        "functions/outbox_sweeper.py",
+        "self.waiting.overdue(shard, now - self.grace, now)",
+        "self.waiting.overdue(shard, now, now)",
+        SWEEPER,
+    ),
+    Mutant(
+        "a queue that takes nothing keeps no other waiting",
+        "functions/outbox_sweeper.py",
+        "            except Unavailable:  # those stay",
+        "            except KeyError:  # those stay",
+        SWEEPER,
+    ),
+    Mutant(
+        "the lag is told also when nothing waits",
+        "functions/outbox_sweeper.py",
+        '        self.telemetry.took("outbox_lag", NO_JOB_TYPE, lag)',
+        '        if lag:\n            self.telemetry.took("outbox_lag", NO_JOB_TYPE, lag)',
+        SWEEPER,
+    ),
+    Mutant(
+        "a lag that is not known is not told",
+        "functions/outbox_sweeper.py",
+        "            raise failed[0]",
+        "            pass",
+        SWEEPER,
+    ),
+    Mutant(
+        "what is sent waits no more",
+        "shared/backends/outbox.py",
+        "#ttl = if_not_exists(#ttl, :ttl) REMOVE pending",
+        "#ttl = if_not_exists(#ttl, :ttl)",
+        OUTBOX,
+    ),
+    Mutant(
+        "what is parked waits no more",
+        "shared/backends/outbox.py",
+        "parked = if_not_exists(parked, :reason) REMOVE pending",
+        "parked = if_not_exists(parked, :reason)",
+        OUTBOX,
+    ),
+    Mutant(
+        "a delay counts from the commit",
+        "shared/outbox.py",
+        "left = max(since + posting.delay - now, timedelta(0))",
+        "left = posting.delay",
+        f"{OUTBOX} {SWEEPER}",
+    ),
+    Mutant(
+        "an accepted key is accepted once",
+        "shared/backends/acceptances.py",
+        '                    "ConditionExpression": ABSENT,\n',
+        '                    "ConditionExpression": f"{ABSENT} OR attribute_exists(id)",\n',
+        ACCEPTANCES,
+    ),
+    Mutant(
+        "an expired acceptance is absent",
+        "shared/backends/acceptances.py",
+        '"attribute_not_exists(id) OR expiration <= :now"',
+        '"attribute_not_exists(id) OR (attribute_not_exists(id) AND expiration <= :now)"',
+        ACCEPTANCES,
+    ),
+    Mutant(
+        "a request whose reply was lost knows its own acceptance",
+        "shared/acceptance.py",
+        "Accepted(seen) if accepted_by == acceptance.token else Replayed(seen)",
+        "Replayed(seen)",
+        ACCEPTANCES,
+    ),
+    Mutant(
+        "a key with another payload is refused at the door",
+        "shared/acceptance.py",
+        "    if differs(seen.fingerprint, acceptance.fingerprint):",
+        "    if False:",
+        ACCEPTANCES,
+    ),
+    Mutant(
+        "a busy store is tried again at the door, a few times",
+        "shared/backends/acceptances.py",
+        "if last or not BUSY.intersection(codes):",
+        "if True:",
+        ACCEPTANCES,
+    ),
+    Mutant(
+        "a message that names a record is claimed where it was accepted alone",
+        LAYER,
+        "_ACCEPTED if self.claim.accepted else _RUNNABLE",
+        "_RUNNABLE",
+        ACCEPTANCES,
+    ),
+    Mutant(
+        "a record is run by the message of its own job alone",
+        LAYER,
+        'f"job_type = :job_type AND idempotency_key = :key AND {_NEXT}"',
+        'f"(job_type = :job_type OR idempotency_key = :key) AND {_NEXT}"',
+        ACCEPTANCES,
+    ),
+    Mutant(
+        "a foreign operation is absent",
+        "shared/intake.py",
+        'view is None or view.names.get("owner") != owner',
+        "view is None",
+        f"{INTAKE} {DOOR}",
+    ),
+    Mutant(
+        "an owner is unique within its issuer",
+        "functions/front_door.py",
+        "f\"jwt:{claims.get('iss', '')}:{subject}\"",
+        'f"jwt:{subject}"',
+        DOOR,
+    ),
+    Mutant(
+        "nobody comes in without a verified identity",
+        "functions/front_door.py",
+        "        if owner is None:\n            return refusal(UNAUTHENTICATED)",
+        '        owner = owner or "anybody"',
+        DOOR,
+    ),
+    Mutant(
+        "only job types that are open are accepted from clients",
+        "functions/front_door.py",
+        "JobTypes.of(*(job for worker in WORKERS for job in worker.jobs if job.open_to_clients))",
+        "JobTypes.of(*(job for worker in WORKERS for job in worker.jobs))",
+        DOOR,
+    ),
+    Mutant(
+        "an accepted capture is settled under its own record",
+        "functions/payments.py",
+        "capture = payload.capture_record or record_id(",
+        "capture = record_id(",
+        DOOR,
     ),
 )

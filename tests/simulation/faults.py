@@ -32,6 +32,7 @@ class Weather:
     skew: float = 0.0
     steps: float = 0.0
     stops: float = 0.0
+    unstreamed: float = 0.0
 
     @classmethod
     def drawn(cls, random: Random) -> Weather:
@@ -53,6 +54,7 @@ class Weather:
             skew=random.choice((0.0, 0.0, 2.0)),
             steps=chance(0.003),
             stops=chance(0.01),
+            unstreamed=chance(0.5),
         )
 
 

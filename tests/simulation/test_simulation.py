@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from functions.outbox_sweeper import Sweeper
 from shared.backends.memory_cache import MemoryCache
 from tests.modes import Mode, asked_for
 from tests.simulation.history import Checks, History, Violation
 from tests.simulation.run import run_seed
+from tests.simulation.scheduler import Stuck
 from tests.simulation.world import World
 
 SEEDS = 60
@@ -35,6 +37,7 @@ def test_every_invariant_holds_in_every_run_and_every_fault_was_seen(mode: Mode)
         "undeleted",
         "amnesia",
         "steps",
+        "unstreamed",
         "stops",
     }
     assert faults <= set(fired)
@@ -78,3 +81,15 @@ def test_the_checks_notice_a_claim_that_is_granted_to_everybody(monkeypatch: pyt
 def test_the_checks_notice_writes_without_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(History, "_demand", lambda self, write: None)
     assert "I14" in found()
+
+
+def test_the_runs_notice_a_sweeper_that_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the stream lost is then never sent, and the run never comes to rest."""
+    monkeypatch.setattr(Sweeper, "sweep", lambda self, until: None)
+
+    def run_some() -> None:
+        for seed in range(20):
+            World(seed).run()
+
+    with pytest.raises(Stuck):
+        run_some()

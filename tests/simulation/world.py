@@ -7,9 +7,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from operator import methodcaller
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from functions.outbox_sweeper import Sweeper
 from functions.payments import ORDERS
 from shared.backends.memory_queue import MemoryQueue
 from shared.cache import Cache
@@ -32,6 +34,7 @@ from tests.simulation.jobs import BATCH, GATE, SIM_WORKER, Outside
 from tests.simulation.scheduler import Process, ProcessClock, Scheduler
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from shared.delivery import Delivery
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 FAULTY_SECONDS = 1500.0
 REST_SECONDS = 6 * 3600.0
 GRACE = timedelta(seconds=1)
+SWEEP = timedelta(seconds=55)
 
 
 @dataclass
@@ -72,7 +76,7 @@ class World:
         self.outside = Outside()
         self.telemetry = Silent()
         self.queue = MemoryQueue(outside, SIM_WORKER.visibility_timeout, SIM_WORKER.max_receive_count)
-        self.relayed: set[str] = set()
+        self.streamed: set[str] = set()
         self.bodies: list[str] = []
         self.amounts: dict[str, dict[str, int]] = {}
         self.spread = self.random.choice((1.0, 30.0))  # seconds over which messages are sent
@@ -84,6 +88,7 @@ class World:
         for number in range(3):
             self._spawn(f"poller-{number}", self._poll)
         self._spawn("relay", self._relay)
+        self._spawn("sweeper", self._sweep)
         for number in range(2):
             self._spawn(f"reader-{number}", self._read)
         if self.faults.weather.amnesia:
@@ -97,7 +102,8 @@ class World:
 
     def is_at_rest(self) -> bool:
         """Whether nothing is left to do."""
-        return not self.queue.messages and set(self.history.outbox) <= self.relayed
+        told = self.history.sent.keys() | self.history.parked.keys()
+        return not self.queue.messages and self.history.outbox.keys() <= told
 
     def token(self) -> str:
         """A fresh name."""
@@ -221,37 +227,46 @@ class World:
         )
 
     def _relay(self, here: Process) -> None:
-        """The stream: gives each outbox item to the relay until one goes through."""
+        """The stream: gives each outbox item to the relay until one goes through; now and then it loses some."""
         while True:
             self.scheduler.sleep(self.random.uniform(0.2, 3.0))
-            fresh = [posting for name, posting in self.history.outbox.items() if name not in self.relayed]
+            fresh = [posting for name, posting in self.history.outbox.items() if name not in self.streamed]
             if not fresh:
                 continue
-            gone = Unavailable("no answer", dependency="aws")
-            process = Process(here.name)
-            queue = Faulty(self.queue, process, self.faults, gone)
-            relay = Relay(
-                Faulty(self.history, process, self.faults, gone),
-                lambda worker, queue=queue: queue,  # type: ignore[misc]
-                ProcessClock(self.scheduler, process),
-                self.random,
-                self.telemetry,
-            )
-            ended: list[bool] = []
+            if self.faults.happens("unstreamed") or self._ends_well(here.name, methodcaller("relay", fresh)):
+                self.streamed |= {posting.id for posting in fresh}
 
-            def go(relay: Relay = relay, fresh: list[Any] = fresh, ended: list[bool] = ended) -> None:
-                try:
-                    relay.relay(fresh)
-                except Unavailable:
-                    ended.append(False)
-                else:
-                    ended.append(True)
+    def _sweep(self, here: Process) -> None:
+        """The schedule: a sweep every minute, whatever became of the one before."""
+        while True:
+            self.scheduler.sleep(60.0)
+            self._ends_well(here.name, self._sweep_once)
 
-            self.scheduler.spawn("relay-run", process, go)
-            while not ended and not process.is_dead:
-                self.scheduler.sleep(0.2)
-            if ended and ended[0]:
-                self.relayed |= {posting.id for posting in fresh}
+    def _sweep_once(self, relay: Relay) -> None:
+        waiting: Any = relay.outbox
+        Sweeper(waiting, relay, relay.clock, self.random, self.telemetry).sweep(relay.clock.now() + SWEEP)
+
+    def _ends_well(self, name: str, run: Callable[[Relay], None]) -> bool:
+        """Let a new process do something with a relay; give whether it did it."""
+        gone = Unavailable("no answer", dependency="aws")
+        process = Process(name)
+        queue = Faulty(self.queue, process, self.faults, gone)
+        outbox = Faulty(self.history, process, self.faults, gone)
+        relay = Relay(outbox, lambda _: queue, ProcessClock(self.scheduler, process), self.random, self.telemetry)
+        ended: list[bool] = []
+
+        def go() -> None:
+            try:
+                run(relay)
+            except Unavailable:
+                ended.append(False)
+            else:
+                ended.append(True)
+
+        self.scheduler.spawn(f"{name}-run", process, go)
+        while not ended and not process.is_dead:
+            self.scheduler.sleep(0.2)
+        return ended == [True]
 
     def _read(self, here: Process) -> None:
         """Reads orders through the cache, as a front door would."""
