@@ -1,7 +1,7 @@
 """The HTTP front door: accepts jobs from clients that repeat themselves, and tells them how their operations stand.
 
 `POST /operations/{job-type}` with an Idempotency-Key answers 202 at once; `GET /operations/{id}` reads the truth and causes
-nothing. The owner is the identity that API Gateway has verified, never anything that the client says.
+nothing; `DELETE` cancels what no attempt holds. The owner is the identity that API Gateway has verified, never anything that the client says.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from shared.clock import Surroundings, SystemClock, random_token
 from shared.errors import Malformed, Unavailable
 from shared.intake import Intake
 from shared.job import JobTypes
-from shared.problem import NOT_FOUND, UNAUTHENTICATED, Problem, problem_of
+from shared.operation import OperationStatus
+from shared.problem import HAS_ENDED, IS_RUNNING, NOT_FOUND, UNAUTHENTICATED, Problem, problem_of
 from shared.settings import Settings
 from shared.telemetry import NO_JOB_TYPE
 
@@ -77,6 +78,19 @@ class FrontDoor:
             return self._refuse(NOT_FOUND)
         headers = {} if operation.is_final else {"Retry-After": str(POLL_SECONDS)}
         return _answer(HTTPStatus.OK, _shown(operation), headers)
+
+    def cancel(self, owner: str, operation_id: str) -> Response[str]:
+        """Cancel what no attempt holds; a cancelled operation stays so, whatever messages still come."""
+        try:
+            operation = self.intake.cancel(owner, operation_id)
+        except Unavailable as error:
+            return self._refuse(problem_of(error))
+        if operation is None:
+            return self._refuse(NOT_FOUND)
+        if operation.status is OperationStatus.CANCELLED:
+            self.telemetry.count("cancelled", operation.job_type)
+            return _answer(HTTPStatus.OK, _shown(operation), {})
+        return self._refuse(HAS_ENDED if operation.is_final else IS_RUNNING)
 
     def _refuse(self, problem: Problem) -> Response[str]:
         self.telemetry.count("refused", NO_JOB_TYPE)
@@ -173,6 +187,11 @@ def routes(door: FrontDoor) -> APIGatewayHttpResolver:
     def look(operation_id: str) -> Response[str]:
         owner = owner_of(app.current_event.raw_event)
         return refusal(UNAUTHENTICATED) if owner is None else door.look(owner, operation_id)
+
+    @app.delete("/operations/<operation_id>")
+    def cancel(operation_id: str) -> Response[str]:
+        owner = owner_of(app.current_event.raw_event)
+        return refusal(UNAUTHENTICATED) if owner is None else door.cancel(owner, operation_id)
 
     @app.not_found
     def absent(_: Exception) -> Response[str]:

@@ -24,6 +24,7 @@ CONNECT = ("elasticache:Connect",)
 # A fence counts on in one transaction with the check that its job is still held.
 JOB_RECORDS = ("dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:ConditionCheckItem")
 ACCEPT = ("dynamodb:PutItem",)
+CANCEL = ("dynamodb:UpdateItem",)
 LOOK = ("dynamodb:GetItem",)
 OUTBOX_WRITE = ("dynamodb:PutItem",)
 OUTBOX_MARK = ("dynamodb:UpdateItem",)

@@ -75,6 +75,16 @@ class AcceptsJobs(Protocol):
         """
         ...
 
+    def cancel(self, record: str, owner: str, now: datetime) -> JobView | None:
+        """Cancel the owner's job if no attempt holds it, and give it as it is then; None if the owner has none such.
+
+        A job that runs or has ended is given as it is. Repeating it changes nothing.
+
+        Raises:
+            Unavailable: the store did not answer; it may be cancelled.
+        """
+        ...
+
 
 def answer_for(acceptance: Acceptance, seen: JobView, accepted_by: str | None) -> Accepted | Replayed | OtherPayload:
     """What a record that stood in the way means."""

@@ -95,6 +95,16 @@ class Intake:
             return None
         return operation_of(view)
 
+    def cancel(self, owner: str, operation_id: str) -> Operation | None:
+        """Cancel the owner's operation if nothing works on it now, and give it as it is then; None as for `look`.
+
+        Raises:
+            Unavailable: the store did not answer; it may be cancelled, and the same request tells.
+        """
+        record = record_of(operation_id)
+        view = None if record is None else self.accepts.cancel(record, owner, self.here.clock.now())
+        return None if view is None else operation_of(view)
+
     def _message(self, job: Job[Any, Any], owner: str, key: str, body: str) -> Message:
         size = len(body.encode(errors="surrogatepass"))
         if size > BODY_BYTES:

@@ -47,6 +47,13 @@ class Problem:
 
 
 NOT_FOUND = Problem(HTTPStatus.NOT_FOUND, "not-found")
+IS_RUNNING = Problem(
+    HTTPStatus.CONFLICT,
+    "running",
+    "an attempt is under way: look again, or cancel between two attempts",
+    retry_after=COME_AGAIN,
+)
+HAS_ENDED = Problem(HTTPStatus.CONFLICT, "ended", "the operation has ended; nothing is left to cancel")
 UNAUTHENTICATED = Problem(HTTPStatus.UNAUTHORIZED, "unauthenticated", "the request carries no verified identity")
 
 

@@ -15,7 +15,7 @@ from constructs import Construct
 
 from infra.constructs.alarms import FrontDoorAlarms
 from infra.constructs.function import Function, Shape
-from infra.grants import ACCEPT, LOOK, OUTBOX_WRITE, allow_table
+from infra.grants import ACCEPT, CANCEL, LOOK, OUTBOX_WRITE, allow_table
 from infra.settings import LOG_RETENTION
 from shared.settings import Settings
 
@@ -33,6 +33,7 @@ SHAPE = Shape(
 ROUTES = (
     (api.HttpMethod.POST, "/operations/{job_type}"),
     (api.HttpMethod.GET, "/operations/{operation_id}"),
+    (api.HttpMethod.DELETE, "/operations/{operation_id}"),
 )
 # What is logged of a request: no header, no body, no query, and no key.
 LOGGED = {
@@ -70,7 +71,7 @@ class FrontDoor(Construct):
             key=foundation.key,
         )
         self.function = function.resource
-        allow_table(function.role, tables.jobs, (*ACCEPT, *LOOK))
+        allow_table(function.role, tables.jobs, (*ACCEPT, *LOOK, *CANCEL))
         allow_table(function.role, tables.outbox, OUTBOX_WRITE)
         self.api = api.HttpApi(
             self,

@@ -13,7 +13,7 @@ from shared.backends.aws import translated
 from shared.backends.job_record_item import read_view
 from shared.backends.outbox import write_posting
 from shared.errors import Refused, Unavailable
-from shared.job_record import Status, operation_id
+from shared.job_record import EXPIRY_MARGIN, RETENTION, Status, operation_id
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from shared.acceptance import Acceptance, Acceptances
     from shared.clock import Clock
+    from shared.job_record import JobView
 
 TRIES = 4
 WAIT = timedelta(milliseconds=40)
@@ -76,6 +77,43 @@ class DynamoDBAcceptances:
             self.clock.sleep(WAIT.total_seconds() * 2 ** (TRIES - left) * self.random.random())
         message = "DynamoDB is busy."
         raise Unavailable(message, dependency="dynamodb")
+
+    def cancel(self, record: str, owner: str, now: datetime) -> JobView | None:
+        """Cancel the owner's job if no attempt holds it, and give it as it is then."""
+        values = {
+            ":owner": {"S": owner},
+            ":accepted": {"S": Status.ACCEPTED.value},
+            ":retrying": {"S": Status.RETRYING.value},
+            ":cancelled": {"S": Status.CANCELLED.value},
+            ":now": {"S": now.isoformat()},
+            ":expires": {"N": str(int((now + RETENTION).timestamp()))},
+            ":ttl": {"N": str(int((now + RETENTION + EXPIRY_MARGIN).timestamp()))},
+        }
+        try:
+            with translated("dynamodb"):
+                answer = self.client.update_item(
+                    TableName=self.jobs_table,
+                    Key={"id": {"S": record}},
+                    UpdateExpression=(
+                        "SET #status = :cancelled, updated_at = :now, ended_at = :now, expiration = :expires, #ttl = :ttl"
+                        " REMOVE payload, not_before"
+                    ),
+                    ConditionExpression="#owner = :owner AND #status IN (:accepted, :retrying)",
+                    ExpressionAttributeNames={"#status": "status", "#owner": "owner", "#ttl": "ttl"},
+                    ExpressionAttributeValues=values,
+                    ReturnValues="ALL_NEW",
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
+                raise
+            item: dict[str, Any] = error.response.get("Item", {})  # type: ignore[assignment]
+        else:
+            item = answer["Attributes"]
+        if item.get("owner", {}).get("S") != owner:
+            return None
+        view = read_view(record, item)
+        return None if view.expires is not None and view.expires <= now else view
 
     @staticmethod
     def _cancelled(acceptance: Acceptance, error: ClientError, *, last: bool) -> Acceptances | None:

@@ -95,6 +95,17 @@ class MemoryDatabase:
             self._put_posting(acceptance.posting, now)
             return Accepted(view)
 
+    def cancel(self, record: str, owner: str, now: datetime) -> JobView | None:
+        """Cancel the owner's job if no attempt holds it, and give it as it is then."""
+        with self._lock:
+            view = self.records.get(record)
+            if view is None or view.names.get("owner") != owner or (view.expires is not None and view.expires <= now):
+                return None
+            if view.status in {Status.ACCEPTED, Status.RETRYING}:
+                view = replace(view, status=Status.CANCELLED, payload=None, not_before=None, expires=now + RETENTION)
+                self.records[record] = view
+            return view
+
     def commit(self, hold: Hold, commit: Commit, now: datetime) -> None:
         """Write everything, or nothing."""
         with self._lock:

@@ -13,9 +13,9 @@ from botocore.exceptions import ClientError
 
 from shared.acceptance import Acceptance, Accepted, OtherPayload, Replayed
 from shared.backends.memory_database import MemoryDatabase
-from shared.claim import Claim, Granted, NotAccepted
+from shared.claim import Claim, Ended, Granted, NotAccepted
 from shared.errors import Refused, Unavailable
-from shared.job_record import RETENTION, Commit, Status, operation_id, record_id
+from shared.job_record import RETENTION, Commit, Release, Status, operation_id, record_id
 from shared.outbox import SHARDS, Posting
 from tests.world import START, FakeClock
 
@@ -180,6 +180,48 @@ def test_an_accepted_job_that_expired_is_not_begun_anew_by_its_old_message(doors
     doors.records.commit(granted.hold, Commit(Status.COMPLETED), START)
     late = replace(named, token="late", until=START + RETENTION * 2)
     assert doors.records.claim(late, START + RETENTION) == NotAccepted()
+
+
+def test_an_accepted_job_is_cancelled_once_and_for_good(doors: Doors) -> None:
+    first = asked()
+    doors.accepts.accept(first, START)
+    cancelled = doors.accepts.cancel(first.record, "user-1", START)
+    assert (cancelled.status, cancelled.payload, cancelled.expires) == (Status.CANCELLED, None, START + RETENTION)
+    assert doors.accepts.cancel(first.record, "user-1", LATER) == cancelled
+    answer = doors.records.claim(replace(claim_of(first), accepted=True), START)
+    assert isinstance(answer, Ended)
+    assert answer.status is Status.CANCELLED
+    replayed = doors.accepts.accept(again(first), LATER)
+    assert isinstance(replayed, Replayed)
+    assert replayed.view.status is Status.CANCELLED
+
+
+def test_what_an_attempt_holds_or_has_ended_is_not_cancelled(doors: Doors) -> None:
+    first = asked()
+    doors.accepts.accept(first, START)
+    granted = doors.records.claim(claim_of(first), START)
+    assert doors.accepts.cancel(first.record, "user-1", START).status is Status.RUNNING
+    doors.records.commit(granted.hold, Commit(Status.COMPLETED, '"done"'), START)
+    assert doors.accepts.cancel(first.record, "user-1", START).status is Status.COMPLETED
+    assert doors.records.view(first.record).result == '"done"'
+
+
+def test_a_job_between_two_attempts_is_cancelled(doors: Doors) -> None:
+    first = asked()
+    doors.accepts.accept(first, START)
+    granted = doors.records.claim(claim_of(first), START)
+    doors.records.release(granted.hold, Release(LATER), START)
+    assert doors.accepts.cancel(first.record, "user-1", START).status is Status.CANCELLED
+    late = replace(claim_of(first), until=LATER + timedelta(hours=1))
+    assert isinstance(doors.records.claim(late, LATER), Ended)
+
+
+def test_i6_nobody_cancels_what_is_anothers_or_not_there(doors: Doors) -> None:
+    first = asked()
+    assert doors.accepts.cancel(first.record, "user-1", START) is None
+    doors.accepts.accept(first, START)
+    assert doors.accepts.cancel(first.record, "user-2", START) is None
+    assert doors.records.view(first.record).status is Status.ACCEPTED
 
 
 def claim_of(acceptance: Acceptance) -> Claim:

@@ -55,8 +55,14 @@ class Client:
             event["headers"]["Idempotency-Key"] = key
         return self.ask(as_user(event, user))
 
-    def get(self, operation_id: str, *, user: str | None = "user-1") -> tuple[int, Any, dict[str, str]]:
+    def delete(self, operation_id: str, *, user: str | None = "user-1") -> tuple[int, Any, dict[str, str]]:
+        return self.get(operation_id, user=user, method="DELETE")
+
+    def get(
+        self, operation_id: str, *, user: str | None = "user-1", method: str = "GET"
+    ) -> tuple[int, Any, dict[str, str]]:
         event = copy.deepcopy(LOOK)
+        event["requestContext"]["http"]["method"] = method
         event["rawPath"] = event["requestContext"]["http"]["path"] = f"/operations/{operation_id}"
         return self.ask(as_user(event, user))
 
@@ -240,3 +246,26 @@ def test_the_handler_answers_an_event_as_api_gateway_sends_it(stack: Stack, monk
     monkeypatch.setattr(front_door, "_doors", [])
     answer = front_door.handler(copy.deepcopy(ACCEPT), Context())
     assert answer["statusCode"] == 202
+
+
+def test_a_pending_operation_is_cancelled_and_its_message_does_nothing(http: Client) -> None:
+    http.stack.seed(order_id="o20", payment_intent_id="pi_ok_o20")
+    _, body, _ = http.post(payload("o20"), key="k20")
+    status, seen, _ = http.delete(body["operation_id"])
+    assert (status, seen["status"]) == (200, "cancelled")
+    assert http.delete(body["operation_id"])[0] == 200
+    http.stack.run()
+    assert http.stack.order("o20")["status"] == "pending"
+    assert http.stack.provider.ledger.charges_of("pi_ok_o20") == []
+    assert http.get(body["operation_id"])[1]["status"] == "cancelled"
+
+
+def test_an_operation_that_has_ended_or_is_anothers_is_not_cancelled(http: Client) -> None:
+    http.stack.seed(order_id="o21", payment_intent_id="pi_ok_o21")
+    _, body, _ = http.post(payload("o21"), key="k21")
+    http.stack.run()
+    status, problem, _ = http.delete(body["operation_id"])
+    assert (status, problem["code"]) == (409, "ended")
+    assert http.delete(body["operation_id"], user="user-2")[0] == 404
+    assert http.delete(body["operation_id"], user=None)[0] == 401
+    assert http.delete("op_" + "0" * 64)[0] == 404

@@ -71,7 +71,7 @@ MATRIX = {
     "FrontDoorFunction": {
         "*": XRAY,
         "FoundationKey": KEY,
-        "FoundationTablesJobs": {"dynamodb:GetItem", "dynamodb:PutItem"},
+        "FoundationTablesJobs": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},
         "FoundationTablesOutbox": {"dynamodb:PutItem"},
         "FrontDoorLogs": LOGS,
     },

@@ -1920,4 +1920,18 @@ MUTANTS = (
         "capture = record_id(",
         DOOR,
     ),
+    Mutant(
+        "what an attempt holds is not cancelled",
+        "shared/backends/acceptances.py",
+        '"#owner = :owner AND #status IN (:accepted, :retrying)"',
+        '"#owner = :owner AND (#status <> :accepted OR #status <> :retrying)"',
+        ACCEPTANCES,
+    ),
+    Mutant(
+        "nobody cancels what is another's",
+        "shared/backends/acceptances.py",
+        '"#owner = :owner AND #status IN',
+        '"(#owner = :owner OR attribute_exists(id)) AND #status IN',
+        ACCEPTANCES,
+    ),
 )
