@@ -12,8 +12,8 @@ from infra.constructs.alarms import RelayAlarms
 from infra.constructs.function import Function, Shape
 from infra.constructs.mapping import consume_stream
 from infra.constructs.queue_pair import DEAD_LETTER_RETENTION, encrypted_queue, seconds
+from infra.constructs.sending import let_send, sender_settings
 from infra.grants import OUTBOX_MARK, SEND, STREAM_READ, allow, allow_queue, allow_table
-from shared.settings import Settings
 
 if TYPE_CHECKING:
     from aws_cdk import aws_sqs as sqs
@@ -48,35 +48,22 @@ class OutboxRelay(Construct):
             retention_period=seconds(DEAD_LETTER_RETENTION),
         )
         tables = foundation.tables
-        function = Function(
+        self._function = function = Function(
             self,
             "Relay",
             shape=SHAPE,
             stage=foundation.stage,
             package=package,
-            environ=self._settings({}).to_environ(),
+            environ=sender_settings(foundation, {}).to_environ(),
             key=foundation.key,
         )
         self.function = function.resource
-        self._role = function.role
-        allow(self._role, STREAM_READ, tables.outbox.table_stream_arn or "")
-        allow_table(self._role, tables.outbox, OUTBOX_MARK)
-        allow_queue(self._role, self.failures, SEND)
+        allow(function.role, STREAM_READ, tables.outbox.table_stream_arn or "")
+        allow_table(function.role, tables.outbox, OUTBOX_MARK)
+        allow_queue(function.role, self.failures, SEND)
         consume_stream(self, tables.outbox, self.function, self.failures)
         RelayAlarms(self, "Alarms", function=self.function, failures=self.failures, topic=foundation.topic)
 
     def serve(self, worker: str, queue: sqs.IQueue) -> None:
         """Let the relay send to the queue of a worker."""
-        allow_queue(self._role, queue, SEND)
-        for name, value in self._settings({worker: queue.queue_url}).to_environ().items():
-            self.function.add_environment(name, value)
-
-    def _settings(self, queues: dict[str, str]) -> Settings:
-        tables, stage = self._foundation.tables, self._foundation.stage
-        return Settings(
-            stage=stage.name,
-            jobs_table=tables.jobs.table_name,
-            outbox_table=tables.outbox.table_name,
-            queues=queues,
-            pace=stage.pace,
-        )
+        let_send(self._function, self._foundation, worker, queue)

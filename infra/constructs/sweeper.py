@@ -12,9 +12,9 @@ from constructs import Construct
 
 from infra.constructs.alarms import SweeperAlarms
 from infra.constructs.function import Function, Shape
-from infra.grants import OUTBOX_SWEEP, OUTBOX_SWEEP_INDEX, SEND, allow, allow_queue, allow_table
+from infra.constructs.sending import let_send, sender_settings
+from infra.grants import OUTBOX_SWEEP, OUTBOX_SWEEP_INDEX, allow, allow_table
 from shared.backends.outbox import WAITING
-from shared.settings import Settings
 
 if TYPE_CHECKING:
     from aws_cdk import aws_sqs as sqs
@@ -38,19 +38,18 @@ class OutboxSweeper(Construct):
         super().__init__(scope, construct_id)
         self._foundation = foundation
         outbox = foundation.tables.outbox
-        function = Function(
+        self._function = function = Function(
             self,
             "Sweeper",
             shape=SHAPE,
             stage=foundation.stage,
             package=package,
-            environ=self._settings({}).to_environ(),
+            environ=sender_settings(foundation, {}).to_environ(),
             key=foundation.key,
         )
         self.function = function.resource
-        self._role = function.role
-        allow_table(self._role, outbox, OUTBOX_SWEEP)
-        allow(self._role, OUTBOX_SWEEP_INDEX, f"{outbox.table_arn}/index/{WAITING}")
+        allow_table(function.role, outbox, OUTBOX_SWEEP)
+        allow(function.role, OUTBOX_SWEEP_INDEX, f"{outbox.table_arn}/index/{WAITING}")
         events.Rule(
             self,
             "EveryMinute",
@@ -63,16 +62,4 @@ class OutboxSweeper(Construct):
 
     def serve(self, worker: str, queue: sqs.IQueue) -> None:
         """Let the sweeper send to the queue of a worker."""
-        allow_queue(self._role, queue, SEND)
-        for name, value in self._settings({worker: queue.queue_url}).to_environ().items():
-            self.function.add_environment(name, value)
-
-    def _settings(self, queues: dict[str, str]) -> Settings:
-        tables, stage = self._foundation.tables, self._foundation.stage
-        return Settings(
-            stage=stage.name,
-            jobs_table=tables.jobs.table_name,
-            outbox_table=tables.outbox.table_name,
-            queues=queues,
-            pace=stage.pace,
-        )
+        let_send(self._function, self._foundation, worker, queue)

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 import time
-import urllib.request
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from functions import outbox_relay, payments
-from local.child import Program
 from local.event_source_mapping import EventSourceMapping
-from local.ports import free_port, listens
 from local.processes import Children
 from shared.backends.aws import client
 from shared.consumer import Consumer
 from shared.errors import EventError, Unavailable
 from shared.outbox import Posting
 from shared.runtime import connect
+from tests.faults.burst import Burst, start
 from tests.faults.jobs import BREWS, CRASHING
 from tests.stack import new_stack
 from tests.world import Context
@@ -33,34 +29,10 @@ if TYPE_CHECKING:
     from local.valkey import Valkey
 
 
-class Burst:
-    """The proxy between the functions and moto, with its rules."""
-
-    def __init__(self, port: int) -> None:
-        self.url = f"http://127.0.0.1:{port}"
-
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(f"{self.url}/_microburst/{path}", data, headers, method=method)  # noqa: S310 - ours
-        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - ours
-            return json.loads(answer.read() or b"null")
-
-    def fired(self) -> list[Any]:
-        answer = self.ask("GET", "fired")
-        events: list[Any] = answer if isinstance(answer, list) else answer.get("fired", answer.get("events", []))
-        return events
-
-
 @pytest.fixture(scope="module")
 def burst(aws_endpoint: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Burst]:
-    port = free_port()
-    log = tmp_path_factory.mktemp("burst") / "log"
-    command = (sys.executable, "-m", "microburst", "--upstream", aws_endpoint, "--port", str(port), "--no-resign")
     with Children() as children:
-        child = children.start(Program("microburst", command, dict(os.environ), log))
-        child.wait_until(lambda: listens(port), timedelta(seconds=30))
-        yield Burst(port)
+        yield start(children, aws_endpoint, tmp_path_factory.mktemp("burst"))
 
 
 LOST = {"response": {"abort_bytes": 0}}
