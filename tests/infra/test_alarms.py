@@ -60,7 +60,7 @@ def test_obs_07_every_alarm_is_of_a_known_kind_with_its_missing_data_chosen(walk
         assert SIGNS[alarm["ComparisonOperator"]] == sign
         assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == points
         assert alarm["TreatMissingData"] == missing
-    assert seen == set(KINDS)
+    assert seen == set(KINDS) - (set() if walk.of("AWS::ApiGatewayV2::Api") else {"front-door-errors"})
 
 
 def test_every_alarm_tells_the_topic(walk: Walk) -> None:

@@ -10,7 +10,7 @@ import pytest
 from functions import front_door
 from infra.constructs.front_door import ROUTES, SHAPE
 from infra.identity import Identity
-from infra.settings import Stage
+from infra.settings import Stage, load_stage
 from shared.errors import DeclarationError
 from tests.infra.declared import PAYING, STAGE
 from tests.infra.walk import target
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 ISSUER = "https://login.example.com"
 
 
-def test_every_route_asks_for_a_token_of_the_stages_issuer(walk: Walk) -> None:
-    routes = walk.of("AWS::ApiGatewayV2::Route").values()
+def test_every_route_asks_for_a_token_of_the_stages_issuer(declared: Walk) -> None:
+    routes = declared.of("AWS::ApiGatewayV2::Route").values()
     assert {route["RouteKey"] for route in routes} == {f"{method.value} {path}" for method, path in ROUTES}
-    authorizers = walk.of("AWS::ApiGatewayV2::Authorizer")
+    authorizers = declared.of("AWS::ApiGatewayV2::Authorizer")
     for route in routes:
         assert route["AuthorizationType"] == "JWT"
         authorizer = authorizers[target(route["AuthorizerId"])]
@@ -33,26 +33,26 @@ def test_every_route_asks_for_a_token_of_the_stages_issuer(walk: Walk) -> None:
         assert authorizer["IdentitySource"] == ["$request.header.Authorization"]
 
 
-def test_all_clients_together_are_limited(walk: Walk) -> None:
-    (stage,) = walk.of("AWS::ApiGatewayV2::Stage").values()
+def test_all_clients_together_are_limited(declared: Walk) -> None:
+    (stage,) = declared.of("AWS::ApiGatewayV2::Stage").values()
     limits = stage["DefaultRouteSettings"]
     assert (limits["ThrottlingRateLimit"], limits["ThrottlingBurstLimit"]) == (100, 200)
 
 
-def test_the_access_log_holds_no_header_no_body_and_no_key(walk: Walk) -> None:
-    (stage,) = walk.of("AWS::ApiGatewayV2::Stage").values()
+def test_the_access_log_holds_no_header_no_body_and_no_key(declared: Walk) -> None:
+    (stage,) = declared.of("AWS::ApiGatewayV2::Stage").values()
     logged = json.loads(stage["AccessLogSettings"]["Format"])
     assert set(logged) == {"request_id", "route", "status", "latency_ms", "bytes", "error", "authorizer_error"}
-    group = walk.of("AWS::Logs::LogGroup")[target(stage["AccessLogSettings"]["DestinationArn"])]
+    group = declared.of("AWS::Logs::LogGroup")[target(stage["AccessLogSettings"]["DestinationArn"])]
     assert group["RetentionInDays"]
     assert "KmsKeyId" in group
 
 
-def test_the_api_calls_the_front_door_and_nobody_else_may(walk: Walk) -> None:
-    (integration,) = walk.of("AWS::ApiGatewayV2::Integration").values()
+def test_the_api_calls_the_front_door_and_nobody_else_may(declared: Walk) -> None:
+    (integration,) = declared.of("AWS::ApiGatewayV2::Integration").values()
     function = target(integration["IntegrationUri"])
-    assert walk.of("AWS::Lambda::Function")[function]["Handler"] == "functions.front_door.handler"
-    permissions = [p for p in walk.of("AWS::Lambda::Permission").values() if target(p["FunctionName"]) == function]
+    assert declared.of("AWS::Lambda::Function")[function]["Handler"] == "functions.front_door.handler"
+    permissions = [p for p in declared.of("AWS::Lambda::Permission").values() if target(p["FunctionName"]) == function]
     assert {p["Principal"] for p in permissions} == {"apigateway.amazonaws.com"}
     assert all("SourceArn" in permission for permission in permissions)
 
@@ -61,10 +61,10 @@ def test_the_function_ends_before_the_gateway_gives_up() -> None:
     assert SHAPE.timeout.total_seconds() < 29
 
 
-def test_without_an_identity_there_is_no_way_in(synth: Synth) -> None:
-    walk = synth(STAGE.model_copy(update={"identity": None}), [PAYING])
-    assert not walk.of("AWS::ApiGatewayV2::Api")
-    assert not [f for f in walk.of("AWS::Lambda::Function").values() if "front_door" in f["Handler"]]
+def test_without_an_identity_there_is_no_way_in(product: Walk) -> None:
+    assert load_stage("dev").identity is None  # whose tokens, only who deploys can say
+    assert not product.of("AWS::ApiGatewayV2::Api")
+    assert not [f for f in product.of("AWS::Lambda::Function").values() if "front_door" in f["Handler"]]
 
 
 def test_callers_with_aws_credentials_are_a_setting(synth: Synth) -> None:

@@ -30,7 +30,9 @@ def environ(properties: Json) -> dict[str, str]:
 
 
 def test_there_are_no_functions_but_the_consumers_the_relay_the_sweeper_and_the_front_door(walk: Walk) -> None:
-    assert len(walk.of("AWS::Lambda::Function")) == len(walk.mappings("SQS")) + 3
+    assert len(walk.of("AWS::Lambda::Function")) == len(walk.mappings("SQS")) + 2 + len(
+        walk.of("AWS::ApiGatewayV2::Api")
+    )
     assert not [
         r for r in walk.template["Resources"].values() if r["Type"].startswith(("Custom::", "AWS::CloudFormation"))
     ]
