@@ -1,0 +1,62 @@
+"""The outbox in memory: what is posted, sent and parked."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from shared.backends.outbox import shard_of
+from shared.outbox import Overdue, left_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from shared.outbox import Posting
+
+
+@dataclass(kw_only=True)
+class MemoryOutbox:
+    """Postings by id, and what became of them."""
+
+    outbox: dict[str, Posting] = field(default_factory=dict)
+    posted: dict[str, datetime] = field(default_factory=dict)
+    sent: dict[str, datetime] = field(default_factory=dict)
+    parked: dict[str, str] = field(default_factory=dict)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def post(self, posting: Posting, now: datetime) -> None:
+        """Have a message sent, once under its id."""
+        with self.lock:
+            if posting.id not in self.outbox:
+                self.put_posting(posting, now)
+
+    def overdue(self, shard: int, before: datetime, now: datetime) -> Iterator[Overdue]:
+        """What waits since before that moment."""
+        with self.lock:
+            waiting = sorted(
+                (since, name)
+                for name, since in self.posted.items()
+                if since < before and name not in self.sent and name not in self.parked and shard_of(name) == shard
+            )
+        for since, name in waiting:
+            posting = self.outbox[name]
+            yield Overdue(replace(posting, delay=left_of(posting, since, now)), since)
+
+    def park(self, posting: str, reason: str) -> None:
+        """Keep it with its reason."""
+        with self.lock:
+            if posting in self.outbox:
+                self.parked.setdefault(posting, reason)
+
+    def mark_sent(self, posting: str, now: datetime) -> None:
+        """Note that a posting was sent."""
+        with self.lock:
+            if posting in self.outbox:
+                self.sent.setdefault(posting, now)
+
+    def put_posting(self, posting: Posting, now: datetime) -> None:
+        """Put it there, as a part of what else is written."""
+        self.outbox[posting.id] = posting
+        self.posted[posting.id] = now
