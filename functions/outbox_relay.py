@@ -11,7 +11,7 @@ from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
 from shared.backends.aws import client
-from shared.backends.outbox import DynamoDBOutbox, read_posting
+from shared.backends.outbox import DynamoDBOutbox, read_waiting
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.backends.sqs import SqsQueue
 from shared.clock import SystemClock
@@ -21,12 +21,13 @@ from shared.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from shared.outbox import Posting
 
 
-def read_stream(event: object) -> list[Posting]:
-    """The postings that a DynamoDB stream event brings: its inserts, in order.
+def read_stream(event: object, now: datetime) -> list[Posting]:
+    """The postings that a DynamoDB stream event brings, with what is left of their delays: its inserts, in order.
 
     Raises:
         EventError: the event is not from a DynamoDB stream with new images.
@@ -38,7 +39,7 @@ def read_stream(event: object) -> list[Posting]:
     if any(record.get("eventSource") != "aws:dynamodb" for record in records):
         message = "A record does not come from a DynamoDB stream: map this function to the outbox table's stream."
         raise EventError(message)
-    return [read_posting(record["dynamodb"]["NewImage"]) for record in records if record["eventName"] == "INSERT"]
+    return [read_waiting(record["dynamodb"]["NewImage"], now) for record in records if record["eventName"] == "INSERT"]
 
 
 def connect(settings: Settings) -> Relay:
@@ -59,7 +60,7 @@ def handler(event: object, context: Any) -> dict[str, Any]:  # noqa: ANN401 - th
     relay = _relays[0]
     relay.telemetry.invocation(context.aws_request_id)
     try:
-        relay.relay(read_stream(event))
+        relay.relay(read_stream(event, relay.clock.now()))
     finally:
         relay.telemetry.flush()
     return {"batchItemFailures": []}

@@ -108,10 +108,21 @@ class Execution:
     def _admit(self, prepared: Prepared) -> None:
         run = prepared.run
         self._go_on_unless_stopping()
+        if run.message.run_at is not None:
+            self._wait_for(run.message.run_at, run)
         if prepared.heartbeat is not None and prepared.heartbeat.lost.is_set():  # while it waited for its turn
             raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.LEASE_LOST))
         if self.here.clock.now() + run.job.timeout > run.until - self._reserve:
             raise _LeavesEarly(Postponed(timedelta(seconds=1), Because.TOO_LITTLE_TIME))
+
+    def _wait_for(self, moment: datetime, run: Run) -> None:
+        """Return if the job may run by now. On a FIFO queue it would keep its group waiting: it is refused there."""
+        if self.worker.fifo:
+            error = Malformed("run-at-on-fifo", "a FIFO queue runs a group in order: leave `run_at` out")
+            failure = failure_of(error, self.here.clock.now())
+            raise _LeavesEarly(DeadLettered(failure, run.death + 1, names=run.names))
+        if moment > self.here.clock.now():
+            raise _LeavesEarly(Postponed(self._time_until(moment), Because.TOO_EARLY))
 
     def _lease(self, prepared: Prepared) -> None:
         """Take the locks that are missing; Redis gone: the conditions of the commit fence the job, or it waits."""

@@ -23,6 +23,7 @@ from shared.table import NAME, Access
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from shared.unit_of_work import UnitOfWork
 
@@ -76,10 +77,11 @@ class Job(Generic[P, R]):
         """The outside systems this job may call."""
         return tuple(use for use in self.uses if isinstance(use, Dependency))
 
-    def message(self, payload: P, key: str, *, record: str | None = None) -> Message:
+    def message(self, payload: P, key: str, *, record: str | None = None, run_at: datetime | None = None) -> Message:
         """The message that asks for this job; the key names the intent, and one key is one job.
 
-        `record` is that of a job which a client asked for through the front door, to be run again.
+        `record` is that of a job which a client asked for through the front door, to be run again. Before `run_at` the job
+        does not run.
 
         Raises:
             Malformed: the key is blank, too long, or not printable ASCII; or the consumer would refuse the payload.
@@ -87,7 +89,7 @@ class Job(Generic[P, R]):
         """
         text = json_text(payload.model_dump(mode="json"))
         check_text(text, f"The payload of {self.name}")
-        message = Message(self.name, self.version, check_key(key), text, record=record)
+        message = Message(self.name, self.version, check_key(key), text, record=record, run_at=run_at)
         read_message(message.body())  # what the consumer would refuse is refused here
         return message
 

@@ -10,6 +10,7 @@ import binascii
 import hashlib
 import re
 from dataclasses import dataclass
+from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
@@ -39,6 +40,7 @@ class _Envelope(BaseModel):
     job_id: Annotated[str | None, Field(min_length=1, max_length=KEY_LENGTH)] = None
     enqueued_at: AwareDatetime | None = None
     record: Annotated[str | None, Field(pattern=r"^[0-9a-f]{64}$")] = None
+    run_at: AwareDatetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,8 @@ class Message:
     """A job on its way: what to run, with which payload (as JSON text), under which idempotency key.
 
     `job_id` is the producer's own name for it and decides nothing; two messages with one key are one job. `record` names the
-    job record that the front door wrote when it accepted the job; without it the record is found by the key.
+    job record that the front door wrote when it accepted the job; without it the record is found by the key. Before `run_at`
+    the job does not run.
     """
 
     job_type: str
@@ -56,6 +59,11 @@ class Message:
     job_id: str | None = None
     enqueued_at: datetime | None = None
     record: str | None = None
+    run_at: datetime | None = None
+
+    def wait(self, now: datetime) -> timedelta:
+        """Time until it may run."""
+        return timedelta(0) if self.run_at is None else max(self.run_at - now, timedelta(0))
 
     def body(self) -> str:
         """The JSON text to send; what SQS would refuse in it is escaped."""
@@ -70,6 +78,8 @@ class Message:
             envelope["enqueued_at"] = self.enqueued_at.isoformat()
         if self.record is not None:
             envelope["record"] = self.record
+        if self.run_at is not None:
+            envelope["run_at"] = self.run_at.isoformat()
         return f'{json_text(envelope)[:-1]},"payload":{self.payload}}}'
 
 
@@ -128,6 +138,7 @@ def read_message(body: str, encoding: str | None = None) -> Message:
         job_id=envelope.job_id,
         enqueued_at=envelope.enqueued_at,
         record=envelope.record,
+        run_at=envelope.run_at,
     )
 
 
@@ -159,13 +170,15 @@ def typed_payload(message: Message, job_types: JobTypes) -> tuple[Job[Any, Any],
 
 
 def fingerprint(message: Message, payload: Payload) -> str:
-    """Hash of the canonical payload, led by its schema's version.
+    """Hash of the canonical payload and of the time before which it must not run, led by its schema's version.
 
     Canonical is what the schema made of it, without what equals its default: order of keys, blanks, 10 against 10.0 and
     a field added with a default make no difference. Unicode is compared code point by code point, so two forms of one
     accented letter are two payloads.
     """
     canonical = json_text(payload.model_dump(mode="json", exclude_defaults=True))
+    if message.run_at is not None:
+        canonical = f"{canonical}@{message.run_at.astimezone(UTC).isoformat()}"
     return f"{message.version}:{hashlib.sha256(canonical.encode()).hexdigest()}"
 
 

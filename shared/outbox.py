@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from shared.message import Message
 
 KEPT = timedelta(days=7)  # a sent item, for people who ask what was sent
+LONGEST_SCHEDULE = timedelta(days=366)
+LONGEST_DELAY = timedelta(seconds=LONGEST_DELAY_SECONDS)
+# What has to wait for longer than SQS delays is sent by the sweeper this much too early, and SQS delays the rest: so the
+# job begins to the second, though the sweeper comes by once a minute.
+LEAD = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,7 @@ class Posting:
         id: fixed at the commit; a FIFO queue deduplicates its copies by it, elsewhere the idempotency key does.
         worker: whose queue.
         body: the message's text, as Message.body gives it.
-        delay: wait on the queue, at most 15 minutes.
+        delay: from the commit on, at most a year. Up to 15 minutes it waits on the queue, beyond that in the outbox.
         group: MessageGroupId, where there is one.
         attributes: message attributes, all strings.
     """
@@ -38,6 +43,11 @@ class Posting:
     delay: timedelta = timedelta(0)
     group: str | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+def due_at(posting: Posting, since: datetime) -> datetime:
+    """When a posting is to be sent: at once, or `LEAD` before the end of a delay that is too long for SQS."""
+    return since if posting.delay <= LONGEST_DELAY else since + posting.delay - LEAD
 
 
 def left_of(posting: Posting, since: datetime, now: datetime) -> timedelta:
@@ -60,12 +70,12 @@ def posting_of(
         raise Refused(str(error)) from error
     body = message.body()
     check_message(body, {})
-    if not 0 <= delay.total_seconds() <= LONGEST_DELAY_SECONDS:
-        text = f"A delay of {delay}: SQS takes up to {LONGEST_DELAY_SECONDS} seconds."
+    if not timedelta(0) <= delay <= LONGEST_SCHEDULE:
+        text = f"A delay of {delay}: a job is kept for {LONGEST_SCHEDULE.days} days at most."
         raise Refused(text)
     if group is not None:
         check_group(group)
-    return Posting(name, worker, body, delay, group)
+    return Posting(name, worker, body, timedelta(seconds=math.ceil(delay.total_seconds())), group)
 
 
 SHARDS = 8  # of the index of what waits, so that no partition of it is hot
@@ -73,7 +83,7 @@ SHARDS = 8  # of the index of what waits, so that no partition of it is hot
 
 @dataclass(frozen=True, slots=True)
 class Overdue:
-    """A posting that still waits to be sent, and since when. Its delay is what is left of it."""
+    """A posting that still waits to be sent, and since when it might have been. Its delay is what is left of it."""
 
     posting: Posting
     since: datetime
@@ -83,11 +93,11 @@ class Waiting(Protocol):
     """The outbox as the sweeper sees it."""
 
     def overdue(self, shard: int, before: datetime, now: datetime) -> Iterator[Overdue]:
-        """What was posted before that moment and is neither sent nor parked, the oldest first, read consistently.
+        """What was to be sent before that moment and is neither sent nor parked, the oldest first, read consistently.
 
         Args:
             shard: 0 up to `SHARDS`.
-            before: younger ones are left to the relay.
+            before: what is due only since then is left to the relay.
             now: by which the delays that are left are reckoned.
 
         Raises:

@@ -64,7 +64,9 @@ class Preparation:
                 self.telemetry.warn("not_prepared", message_id=delivery.message_id, error=type(error).__name__)
         if not self.here.stopping.is_set():
             try:
-                self.locking.take_together([prepared.locks for name, prepared in found.items() if name in at_once])
+                now = self.here.clock.now()
+                ready = [each for name, each in found.items() if name in at_once and not each.run.message.wait(now)]
+                self.locking.take_together([prepared.locks for prepared in ready])
             except Exception as error:  # noqa: BLE001 - each asks anew in its turn, by the same token
                 self.telemetry.warn("not_prepared", message_id=None, error=type(error).__name__)
         return found

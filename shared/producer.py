@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
@@ -91,7 +92,7 @@ class Producer:
     fifo: bool = False
 
     def enqueue(self, message: Message, *, delay: timedelta = timedelta(0), group: str | None = None) -> str:
-        """Send one message; give SQS's message id.
+        """Send one message; give SQS's message id. One with `run_at` waits on the queue as long as SQS lets it.
 
         Raises:
             Refused: it can never be sent as it is.
@@ -121,8 +122,11 @@ class Producer:
         if not 0 <= delay.total_seconds() <= LONGEST_DELAY_SECONDS:
             text = f"A delay of {delay}: SQS takes up to {LONGEST_DELAY_SECONDS} seconds."
             raise Refused(text)
-        if self.fifo and (group is None or delay):
-            text = "A FIFO queue wants a group, and takes no delay of single messages."
+        if message.run_at is not None:
+            wait = timedelta(seconds=math.ceil(message.wait(self.clock.now()).total_seconds()))
+            delay = max(delay, min(wait, timedelta(seconds=LONGEST_DELAY_SECONDS)))
+        if self.fifo and (group is None or delay or message.run_at is not None):
+            text = "A FIFO queue wants a group, and takes neither a delay nor `run_at` of single messages."
             raise Refused(text)
         stamped = replace(
             message,

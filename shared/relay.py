@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from shared.errors import Unavailable
 from shared.failpoints import Failpoint, failpoint
+from shared.outbox import LONGEST_DELAY
 from shared.producer import Outgoing, send_all
 from shared.telemetry import NO_JOB_TYPE
 
@@ -40,9 +41,11 @@ class Relay:
             Unavailable: some could not be sent now; the stream delivers the batch again.
         """
         failpoint(Failpoint.RELAY_RECEIVED)
+        # The sweeper sends the others in time.
+        due = [posting for posting in postings if posting.delay <= LONGEST_DELAY]
         left = 0
-        for worker in dict.fromkeys(posting.worker for posting in postings):
-            left += self._send(worker, [posting for posting in postings if posting.worker == worker])
+        for worker in dict.fromkeys(posting.worker for posting in due):
+            left += self._send(worker, [posting for posting in due if posting.worker == worker])
         if left:
             message = f"{left} of {len(postings)} messages could not be sent: the stream delivers them again."
             raise Unavailable(message, dependency="sqs")

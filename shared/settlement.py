@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 from shared.dead_letter import dossier
 from shared.errors import ClaimLost, Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
-from shared.limits import LONGEST_DELAY_SECONDS
-from shared.outbox import Posting
+from shared.outbox import LONGEST_DELAY, LONGEST_SCHEDULE, Posting
 from shared.outcome import Completed, DeadLettered, Duplicate, Outcome, Postponed, Retried, Unknown
 from shared.retry import LONGEST_WAIT
 from shared.telemetry import NO_JOB_TYPE
@@ -72,7 +71,7 @@ class Settlement:
             case Completed() | Duplicate() | Unknown():
                 return True
             case Retried(after=after) | Postponed(after=after):
-                if self._is_nearly_taken_away(delivery) and self._sent_anew(delivery, after):
+                if self._is_better_sent_anew(delivery, after) and self._sent_anew(delivery, after):
                     return True
                 self._hide(delivery, after)
                 return False
@@ -93,9 +92,13 @@ class Settlement:
             # It comes back at the queue's own visibility timeout, later than asked, and nothing is lost.
             self.telemetry.warn("visibility_not_changed", message_id=delivery.message_id, error=str(error))
 
-    def _is_nearly_taken_away(self, delivery: Delivery) -> bool:
-        """Whether SQS would soon move the message to the dead-letter queue for having been received too often."""
-        return delivery.receive_count >= self.worker.max_receive_count - RECEIVES_LEFT
+    def _is_better_sent_anew(self, delivery: Delivery, after: timedelta) -> bool:
+        """Whether SQS would soon move it away for having been received too often, or would keep it hidden for long.
+
+        What is hidden counts as in flight, of which a queue has 120,000 at the most.
+        """
+        nearly_taken_away = delivery.receive_count >= self.worker.max_receive_count - RECEIVES_LEFT
+        return nearly_taken_away or after > LONGEST_DELAY
 
     def _sent_anew(self, delivery: Delivery, after: timedelta) -> bool:
         """Have a copy sent through the outbox, which is received anew; give whether it will be.
@@ -107,7 +110,7 @@ class Settlement:
         if self.worker.fifo or attributes is None:
             return False
         name = f"{delivery.message_id}/{delivery.receive_count}"
-        delay = min(max(after, timedelta(0)), timedelta(seconds=LONGEST_DELAY_SECONDS))
+        delay = min(max(after, timedelta(0)), LONGEST_SCHEDULE)
         posting = Posting(name, self.worker.name, delivery.body, delay, delivery.group, attributes)
         try:
             self.outbox.post(posting, self.clock.now())

@@ -159,10 +159,14 @@ class UnitOfWork:
     ) -> None:
         """Have a job sent if and when this one commits, to its own worker or to the one named.
 
+        It waits for the delay, from now on, and for the message's `run_at`: up to a year.
+
         Raises:
-            Refused: SQS would refuse the message or its delay.
+            Refused: SQS would refuse the message, or the wait is too long.
         """
-        self._postings.append(posting_of(message, self.tokens(), worker or self.worker, delay=delay, group=group))
+        wait = message.wait(self.clock.now())
+        longer = max(delay, wait) if wait else delay
+        self._postings.append(posting_of(message, self.tokens(), worker or self.worker, delay=longer, group=group))
 
     def reconcile(self, reconciliation: Reconciliation) -> None:
         """Settle a job that stopped as unknown, in the commit of this one; the commit fails if it is unknown no more.

@@ -47,7 +47,7 @@ class Database:
             keys = [table.key] if table.sort_key is None else [table.key, table.sort_key]
             _create(dynamodb, names[table.name], keys)
         _create(dynamodb, f"jobs-{suffix}", ["id"])
-        _create(dynamodb, f"outbox-{suffix}", ["id"], waiting=["pending", "created_at"])
+        _create(dynamodb, f"outbox-{suffix}", ["id"], waiting=["pending", "due_at"])
         return cls(dynamodb, f"jobs-{suffix}", f"outbox-{suffix}", names)
 
     def drop(self) -> None:

@@ -88,7 +88,7 @@ class Stack:
             records = [
                 {"eventSource": "aws:dynamodb", "eventName": "INSERT", "dynamodb": {"NewImage": item}} for item in fresh
             ]
-            self.relay.relay(outbox_relay.read_stream({"Records": records}))
+            self.relay.relay(outbox_relay.read_stream({"Records": records}, self.relay.clock.now()))
             self.relayed |= {item["id"]["S"] for item in fresh}
         return len(fresh)
 

@@ -33,7 +33,7 @@ class Tables(Construct):
         self.outbox.add_global_secondary_index(
             index_name=WAITING,
             partition_key=_string("pending"),
-            sort_key=_string("created_at"),
+            sort_key=_string("due_at"),
             projection_type=dynamodb.ProjectionType.KEYS_ONLY,
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from shared.backends.outbox import shard_of
-from shared.outbox import Overdue, left_of
+from shared.outbox import Overdue, due_at, left_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,13 +36,16 @@ class MemoryOutbox:
         """What waits since before that moment."""
         with self.lock:
             waiting = sorted(
-                (since, name)
+                (due_at(self.outbox[name], since), name)
                 for name, since in self.posted.items()
-                if since < before and name not in self.sent and name not in self.parked and shard_of(name) == shard
+                if due_at(self.outbox[name], since) < before
+                and name not in self.sent
+                and name not in self.parked
+                and shard_of(name) == shard
             )
         for since, name in waiting:
             posting = self.outbox[name]
-            yield Overdue(replace(posting, delay=left_of(posting, since, now)), since)
+            yield Overdue(replace(posting, delay=left_of(posting, self.posted[name], now)), since)
 
     def park(self, posting: str, reason: str) -> None:
         """Keep it with its reason."""

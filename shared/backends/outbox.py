@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from shared.backends.aws import translated
-from shared.outbox import KEPT, SHARDS, Overdue, Posting, left_of
+from shared.outbox import KEPT, SHARDS, Overdue, Posting, due_at, left_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-WAITING = "waiting"  # the index of items that are neither sent nor parked, by shard and age; sparse, keys alone
+WAITING = "waiting"  # the index of items that are neither sent nor parked, by shard and due time; sparse, keys alone
 
 
 def write_posting(posting: Posting, now: datetime) -> dict[str, Any]:
@@ -26,6 +26,7 @@ def write_posting(posting: Posting, now: datetime) -> dict[str, Any]:
         "delay": {"N": str(int(posting.delay.total_seconds()))},
         "created_at": {"S": now.isoformat()},
         "pending": {"S": str(shard_of(posting.id))},
+        "due_at": {"S": due_at(posting, now).isoformat()},
         **({"group": {"S": posting.group}} if posting.group is not None else {}),
         **({"attributes": {"M": {n: {"S": v} for n, v in posting.attributes.items()}}} if posting.attributes else {}),
     }
@@ -46,6 +47,12 @@ def read_posting(item: dict[str, Any]) -> Posting:
         group=item["group"]["S"] if "group" in item else None,
         attributes={name: value["S"] for name, value in item.get("attributes", {}).get("M", {}).items()},
     )
+
+
+def read_waiting(item: dict[str, Any], now: datetime) -> Posting:
+    """A posting with what is left of its delay."""
+    posting = read_posting(item)
+    return replace(posting, delay=left_of(posting, datetime.fromisoformat(item["created_at"]["S"]), now))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +105,7 @@ class DynamoDBOutbox:
                 page = self.client.query(
                     TableName=self.table,
                     IndexName=WAITING,
-                    KeyConditionExpression="pending = :shard AND created_at < :before",
+                    KeyConditionExpression="pending = :shard AND due_at < :before",
                     ExpressionAttributeValues={":shard": {"S": str(shard)}, ":before": {"S": before.isoformat()}},
                     **keys,
                 )
@@ -117,6 +124,4 @@ class DynamoDBOutbox:
         item = answer.get("Item", {})
         if "pending" not in item:
             return None
-        since = datetime.fromisoformat(item["created_at"]["S"])
-        posting = read_posting(item)
-        return Overdue(replace(posting, delay=left_of(posting, since, now)), since)
+        return Overdue(read_waiting(item, now), datetime.fromisoformat(item["due_at"]["S"]))

@@ -121,7 +121,8 @@ def relay(life: Life) -> None:
     """The stream and the relay: what is in the outbox now, once."""
     items = client("dynamodb").scan(TableName=life.settings.outbox_table, ConsistentRead=True)["Items"]
     records = [{"eventSource": "aws:dynamodb", "eventName": "INSERT", "dynamodb": {"NewImage": item}} for item in items]
-    outbox_relay.connect(life.settings).relay(outbox_relay.read_stream({"Records": records}))
+    made = outbox_relay.connect(life.settings)
+    made.relay(outbox_relay.read_stream({"Records": records}, made.clock.now()))
 
 
 def relay_on(life: Life) -> None:
@@ -137,7 +138,7 @@ def relay_on(life: Life) -> None:
                 {"eventSource": "aws:dynamodb", "eventName": "INSERT", "dynamodb": {"NewImage": item}} for item in fresh
             ]
             if records:
-                made.relay(outbox_relay.read_stream({"Records": records}))
+                made.relay(outbox_relay.read_stream({"Records": records}, made.clock.now()))
                 done |= {item["id"]["S"] for item in fresh}
         time.sleep(0.2)
 

@@ -230,7 +230,7 @@ def test_i10_a_relay_whose_queue_takes_nothing_keeps_its_messages(
     records = [{"eventSource": "aws:dynamodb", "eventName": "INSERT", "dynamodb": {"NewImage": item}}]
     try:
         with pytest.raises(Unavailable):  # the stream delivers them again
-            relay.relay(outbox_relay.read_stream({"Records": records}))
+            relay.relay(outbox_relay.read_stream({"Records": records}, relay.clock.now()))
         assert burst.fired(), "the fault did not fire"
     finally:
         burst.ask("POST", "rules", [])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -108,15 +108,21 @@ def test_out_05_a_posting_that_was_sent_and_not_marked_is_sent_again_unchanged()
     assert len({message.body for message in sent.queues["payments"]}) == 1
 
 
+def test_what_the_stream_brings_late_is_sent_with_what_is_left_of_its_delay() -> None:
+    late = {"Records": [insert(replace(FULL, delay=timedelta(seconds=600)))]}
+    (posting,) = read_stream(late, START + timedelta(seconds=400))
+    assert posting.delay == timedelta(seconds=200)
+
+
 def test_only_inserts_are_relayed() -> None:
     event = {"Records": [insert(FULL), insert(FULL, "MODIFY"), {**insert(FULL), "eventName": "REMOVE"}]}
-    assert read_stream(event) == [FULL]
+    assert read_stream(event, START) == [FULL]
 
 
 @pytest.mark.parametrize("event", [None, {}, {"Records": []}, {"Records": [{"eventSource": "aws:sqs"}]}])
 def test_another_event_is_loud(event: Any) -> None:
     with pytest.raises(EventError):
-        read_stream(event)
+        read_stream(event, START)
 
 
 def test_marking_is_repeatable_and_forgives_an_item_that_has_expired(aws_endpoint: str) -> None:

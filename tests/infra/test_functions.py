@@ -172,4 +172,4 @@ def test_the_sweeper_runs_every_minute_and_ends_before_the_next(walk: Walk) -> N
     (outbox,) = [table for table in walk.of("AWS::DynamoDB::Table").values() if "StreamSpecification" in table]
     (index,) = outbox["GlobalSecondaryIndexes"]
     assert (index["IndexName"], index["Projection"]) == ("waiting", {"ProjectionType": "KEYS_ONLY"})
-    assert [key["AttributeName"] for key in index["KeySchema"]] == ["pending", "created_at"]
+    assert [key["AttributeName"] for key in index["KeySchema"]] == ["pending", "due_at"]
