@@ -27,6 +27,9 @@ class Acceptance:
         fingerprint: of the payload.
         token: the request's own name; a try whose reply was lost is known by it.
         posting: the message that asks the worker for the job.
+        run_at: before which the job does not run.
+        base: of a key that is unique only while its job is active: the record of its first generation.
+        generation: the one that is asked for; `record` is its record.
     """
 
     record: str
@@ -38,6 +41,9 @@ class Acceptance:
     version: int
     token: str
     posting: Posting
+    run_at: datetime | None = None
+    base: str | None = None
+    generation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +64,15 @@ class Replayed:
 class OtherPayload:
     """The key names a job with another payload; nothing is written."""
 
+    view: JobView
 
-Acceptances = Accepted | Replayed | OtherPayload
+
+@dataclass(frozen=True, slots=True)
+class Overtaken:
+    """A later generation of the key has begun; nothing is written."""
+
+
+Acceptances = Accepted | Replayed | OtherPayload | Overtaken
 
 
 class AcceptsJobs(Protocol):
@@ -72,6 +85,14 @@ class AcceptsJobs(Protocol):
             Unavailable: the store did not answer or is busy: nothing is written, or everything; the same request
                 tells which.
             Refused: the store would refuse it whatever comes; nothing was written.
+        """
+        ...
+
+    def generation(self, base: str) -> int:
+        """The latest generation of a key that is unique only while its job is active; 0 before the second.
+
+        Raises:
+            Unavailable: the store did not answer.
         """
         ...
 
@@ -89,5 +110,5 @@ class AcceptsJobs(Protocol):
 def answer_for(acceptance: Acceptance, seen: JobView, accepted_by: str | None) -> Accepted | Replayed | OtherPayload:
     """What a record that stood in the way means."""
     if differs(seen.fingerprint, acceptance.fingerprint):
-        return OtherPayload()
+        return OtherPayload(seen)
     return Accepted(seen) if accepted_by == acceptance.token else Replayed(seen)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from shared.job_record import ENDED, Hold, Status
+from shared.job_record import ENDED, OVER, Hold, Status
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -30,6 +30,8 @@ class Claim:
         max_attempts: of the job type; no attempt beyond is granted.
         death: the delivery's count of deaths; it must equal the record's.
         accepted: whether the record must be there already, since the front door wrote it.
+        job_id: the message's own name; empty where it has none.
+        reopens: when the message was made, if its key is unique only while a job is active.
     """
 
     record: str
@@ -44,6 +46,8 @@ class Claim:
     max_attempts: int
     death: int
     accepted: bool = False
+    job_id: str | None = None
+    reopens: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,8 @@ def decide(seen: JobView | None, claim: Claim, now: datetime) -> Answer | Step: 
         return Step.RESET
     if seen.status is Status.RUNNING and seen.token == claim.token:
         return Granted(Hold(claim.record, claim.token), seen.attempts, seen.first_failure)
+    if _begins_again(seen, claim):
+        return Step.RESET
     if differs(seen.fingerprint, claim.fingerprint):
         return KeyReused()
     if seen.status in ENDED:
@@ -152,6 +158,17 @@ def _is_of(seen: JobView | None, claim: Claim, now: datetime) -> bool:
     if seen is None or _has_expired(seen, now):
         return False
     return (seen.names.get("job_type"), seen.names.get("idempotency_key")) == (claim.job_type, claim.idempotency_key)
+
+
+def _begins_again(seen: JobView, claim: Claim) -> bool:
+    """Whether a key that is unique only while its job is active names another job now.
+
+    The message must be another one, made after the end: by its time alone a copy from a producer whose clock is ahead
+    would run twice, by its name alone one that was sent while the job was active would.
+    """
+    if claim.reopens is None or claim.job_id is None or claim.job_id == seen.job_id or seen.ended_at is None:
+        return False
+    return seen.status in OVER and seen.ended_at < claim.reopens
 
 
 def _has_expired(seen: JobView, now: datetime) -> bool:

@@ -159,6 +159,8 @@ class Execution:
             max_attempts=run.job.retry.max_attempts,
             death=run.death,
             accepted=run.message.record is not None,
+            job_id=run.message.job_id,
+            reopens=run.reopens,
         )
         try:
             answer = self.records.claim(claim, now)

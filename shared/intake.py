@@ -6,19 +6,21 @@ is refused here, before anything is written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from shared.acceptance import Acceptance, Accepted, OtherPayload
-from shared.errors import Malformed
-from shared.job_record import record_id
+from shared.acceptance import Acceptance, Accepted, OtherPayload, Overtaken, Replayed
+from shared.errors import Malformed, Unavailable
+from shared.job import Unique
+from shared.job_record import OVER, record_id
 from shared.message import Message, check_key, check_payload, fingerprint, typed_payload
 from shared.operation import operation_of, record_of
-from shared.outbox import posting_of
+from shared.outbox import LONGEST_SCHEDULE, posting_of
 from shared.strict_json import read_json, written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from shared.acceptance import AcceptsJobs
     from shared.clock import Surroundings
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from shared.operation import Operation
 
 BODY_BYTES = 256 * 1024
+TRIES = 5  # generations of one key that are tried before the client is asked to come again
+_REUSED = ("idempotency-key-reused", "this key was used with another payload: take a new key")
 
 
 class UnknownJobType(Malformed):
@@ -64,12 +68,14 @@ class Intake:
     records: JobRecords
     here: Surroundings
 
-    def accept(self, owner: str, job_type: str, key: str | None, body: str) -> Receipt:
+    def accept(
+        self, owner: str, job_type: str, key: str | None, body: str, *, run_at: datetime | None = None
+    ) -> Receipt:
         """Accept a job for its owner, or find the one that was accepted under this key.
 
         Raises:
             UnknownJobType: nothing of that name is open.
-            Malformed: the key or the payload; its reason is stable, its detail names fields and no values.
+            Malformed: the key, the payload or `run_at`; its reason is stable, its detail names fields and no values.
             TooLarge: the body.
             OtherPayloadForKey: the key names a job with another payload.
             Unavailable: nothing is accepted, or all of it; the same request tells.
@@ -77,11 +83,36 @@ class Intake:
         job = self.job_types.by_name.get(job_type)
         if job is None:
             raise UnknownJobType("unknown-job-type", "no such job type is open here")
-        message = self._message(job, owner, check_key(key), body)
-        answer = self.accepts.accept(self._acceptance(job, owner, message), self.here.clock.now())
-        if isinstance(answer, OtherPayload):
-            raise OtherPayloadForKey("idempotency-key-reused", "this key was used with another payload: take a new key")
-        return Receipt(operation_of(answer.view), replayed=not isinstance(answer, Accepted))
+        now = self.here.clock.now()
+        message = Message(job.name, job.version, check_key(key), _payload(body), enqueued_at=now, run_at=run_at)
+        if message.wait(now) > LONGEST_SCHEDULE:
+            raise Malformed("invalid-run-at", f"a job is kept for {LONGEST_SCHEDULE.days} days at most")
+        _, payload = typed_payload(message, self.job_types)
+        asked = _Asked(job, owner, message, fingerprint(message, payload))
+        return self._accept_generation(asked, now) if job.unique is Unique.WHILE_ACTIVE else self._accept(asked, now)
+
+    def _accept(self, asked: _Asked, now: datetime) -> Receipt:
+        answer = self.accepts.accept(self._acceptance(asked, 0, now), now)
+        if not isinstance(answer, Accepted | Replayed):
+            raise OtherPayloadForKey(*_REUSED)
+        return Receipt(operation_of(answer.view), replayed=isinstance(answer, Replayed))
+
+    def _accept_generation(self, asked: _Asked, now: datetime) -> Receipt:
+        """Find the job that is active under this key, or accept the next."""
+        generation = self.accepts.generation(asked.record(0))
+        for _ in range(TRIES):
+            answer = self.accepts.accept(self._acceptance(asked, generation, now), now)
+            match answer:
+                case Overtaken():
+                    generation = self.accepts.generation(asked.record(0))
+                case Replayed(view=view) | OtherPayload(view=view) if view.status in OVER:
+                    generation += 1
+                case OtherPayload():
+                    raise OtherPayloadForKey(*_REUSED)
+                case Accepted(view=view) | Replayed(view=view):
+                    return Receipt(operation_of(view), replayed=isinstance(answer, Replayed))
+        message = "Other requests with the same key get in the way."
+        raise Unavailable(message, dependency="dynamodb")
 
     def look(self, owner: str, operation_id: str) -> Operation | None:
         """The owner's operation, read consistently; None if there is none, or it is another's.
@@ -105,29 +136,52 @@ class Intake:
         view = None if record is None else self.accepts.cancel(record, owner, self.here.clock.now())
         return None if view is None else operation_of(view)
 
-    def _message(self, job: Job[Any, Any], owner: str, key: str, body: str) -> Message:
-        size = len(body.encode(errors="surrogatepass"))
-        if size > BODY_BYTES:
-            raise TooLarge("payload-too-large", f"{size} bytes: {BODY_BYTES} are taken")
-        parsed, _ = read_json(body)
-        if not isinstance(parsed, dict):
-            raise Malformed("malformed-json", f"an object is expected, not a {type(parsed).__name__}")
-        payload = written(parsed)
-        check_payload(payload)
-        record = record_id(owner, job.name, key)
-        return Message(job.name, job.version, key, payload, enqueued_at=self.here.clock.now(), record=record)
-
-    def _acceptance(self, job: Job[Any, Any], owner: str, message: Message) -> Acceptance:
-        _, payload = typed_payload(message, self.job_types)
+    def _acceptance(self, asked: _Asked, generation: int, now: datetime) -> Acceptance:
+        message = replace(asked.message, record=asked.record(generation))
         token = self.here.tokens()
         return Acceptance(
-            record=record_id(owner, job.name, message.idempotency_key),
-            owner=owner,
-            job_type=job.name,
+            record=asked.record(generation),
+            owner=asked.owner,
+            job_type=message.job_type,
             idempotency_key=message.idempotency_key,
-            fingerprint=fingerprint(message, payload),
+            fingerprint=asked.fingerprint,
             payload=message.payload,
             version=message.version,
             token=token,
-            posting=posting_of(message, token, self.workers[job.name], group=None),
+            posting=posting_of(message, token, self.workers[message.job_type], delay=message.wait(now), group=None),
+            run_at=message.run_at,
+            base=asked.record(0) if asked.job.unique is Unique.WHILE_ACTIVE else None,
+            generation=generation,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request that could be read."""
+
+    job: Job[Any, Any]
+    owner: str
+    message: Message
+    fingerprint: str
+
+    def record(self, generation: int) -> str:
+        """The job record of that generation of the key."""
+        return record_id(self.owner, self.message.job_type, self.message.idempotency_key, generation)
+
+
+def _payload(body: str) -> str:
+    """The canonical text of a payload.
+
+    Raises:
+        Malformed: it is no JSON object.
+        TooLarge: it is larger than what is kept.
+    """
+    size = len(body.encode(errors="surrogatepass"))
+    if size > BODY_BYTES:
+        raise TooLarge("payload-too-large", f"{size} bytes: {BODY_BYTES} are taken")
+    parsed, _ = read_json(body)
+    if not isinstance(parsed, dict):
+        raise Malformed("malformed-json", f"an object is expected, not a {type(parsed).__name__}")
+    payload = written(parsed)
+    check_payload(payload)
+    return payload

@@ -40,6 +40,13 @@ class WithoutLease(StrEnum):
     POSTPONE = "postpone"
 
 
+class Unique(StrEnum):
+    """For how long an idempotency key names one job."""
+
+    FOR_EVER = "for-ever"  # 30 days from its end
+    WHILE_ACTIVE = "while-active"  # a new request after its end is another job
+
+
 P = TypeVar("P", bound=Payload)
 R = TypeVar("R")
 
@@ -62,6 +69,7 @@ class Job(Generic[P, R]):
     heartbeat: timedelta | None
     uses: tuple[Access | Dependency, ...]
     open_to_clients: bool = False
+    unique: Unique = Unique.FOR_EVER
 
     def __call__(self, payload: P, work: UnitOfWork) -> R:
         """Run the handler."""
@@ -121,6 +129,7 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
     heartbeat: timedelta | None = None,
     uses: tuple[Access | Dependency, ...] = (),
     open_to_clients: bool = False,
+    unique: Unique = Unique.FOR_EVER,
 ) -> Callable[[Callable[[P, UnitOfWork], R]], Job[P, R]]:
     """Declare the function below as the handler of a job type.
 
@@ -140,6 +149,8 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
             ahead, so that the job is back in seconds after a crash and not when the invocation would have ended.
         uses: tables and dependencies; permissions and network follow from them.
         open_to_clients: whether the HTTP front door accepts it, for the owner that the caller's identity gives.
+        unique: whether a key names one job for ever, or only while that job is active. In the second case a request that
+            is repeated after the end is another job, and does its work again.
 
     Raises:
         DeclarationError: with the repair.
@@ -161,6 +172,7 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
             heartbeat=heartbeat,
             uses=uses,
             open_to_clients=open_to_clients,
+            unique=unique,
         )
         _check(declared)
         return declared

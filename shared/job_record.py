@@ -42,11 +42,16 @@ class Status(StrEnum):
 
 
 ENDED = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.UNKNOWN})
+OVER = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.DEAD_LETTERED})  # active no more
 
 
-def record_id(owner: str, job_type: str, idempotency_key: str) -> str:
-    """Key of the job record: sha256 over owner, job type and idempotency key; no two triples share one."""
-    return hashlib.sha256(json.dumps([owner, job_type, idempotency_key]).encode()).hexdigest()
+def record_id(owner: str, job_type: str, idempotency_key: str, generation: int = 0) -> str:
+    """Key of the job record: sha256 over owner, job type and idempotency key; no two triples share one.
+
+    A key that is unique only while its job is active names one record after the other: the generations.
+    """
+    named = [owner, job_type, idempotency_key, *([generation] if generation else [])]
+    return hashlib.sha256(json.dumps(named).encode()).hexdigest()
 
 
 def operation_id(record: str) -> str:
@@ -128,6 +133,8 @@ class JobView:
     not_before: datetime | None = None
     expires: datetime | None = None
     payload: str | None = None
+    job_id: str | None = None
+    ended_at: datetime | None = None
     first_failure: Failure | None = None
     last_failure: Failure | None = None
     names: dict[str, str] = field(default_factory=dict)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from shared.job_record import Status
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from shared.job_record import JobView
 
 _ID = re.compile(r"op_([0-9a-f]{64})")
@@ -48,6 +50,7 @@ class Operation:
 
     Attributes:
         result: of a job that is done, as parsed JSON.
+        run_at: before which a pending one does not run.
         error: code (and detail, if the job gives one) of a job that failed, or the reason of a dead letter.
     """
 
@@ -56,6 +59,7 @@ class Operation:
     status: OperationStatus
     result: object = None
     error: dict[str, object] | None = None
+    run_at: datetime | None = None
 
     @property
     def is_final(self) -> bool:
@@ -72,7 +76,8 @@ def operation_of(view: JobView) -> Operation:
         error, result = result if isinstance(result, dict) else {"code": "failed"}, None
     elif status is OperationStatus.DEAD_LETTERED:
         error = {"code": "dead-lettered" if view.last_failure is None else view.last_failure.reason}
-    return Operation(view.names["operation_id"], view.names["job_type"], status, result, error)
+    waits = view.not_before if status is OperationStatus.PENDING else None
+    return Operation(view.names["operation_id"], view.names["job_type"], status, result, error, waits)
 
 
 def record_of(operation_id: str) -> str | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shared.errors import Malformed
+from shared.job import Unique
 from shared.job_record import SYSTEM, operation_id, record_id
 from shared.message import ENCODING_ATTRIBUTE, read_message, typed_payload
 
@@ -30,6 +31,13 @@ class Run:
     record: str
     death: int
     until: datetime
+
+    @property
+    def reopens(self) -> datetime | None:
+        """When the message was made, if its key is unique only while a job is active and names no record of its own."""
+        if self.job.unique is Unique.FOR_EVER or self.message.record is not None:
+            return None
+        return self.message.enqueued_at
 
     @property
     def names(self) -> dict[str, str]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from shared.acceptance import Accepted, answer_for
+from shared.acceptance import Accepted, Overtaken, answer_for
 from shared.backends.aws import translated
 from shared.backends.job_record_item import read_view
 from shared.backends.outbox import write_posting
+from shared.clock import from_millis, to_millis
 from shared.errors import Refused, Unavailable
 from shared.job_record import EXPIRY_MARGIN, RETENTION, Status, operation_id
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 TRIES = 4
 WAIT = timedelta(milliseconds=40)
 BUSY = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded", "TransactionInProgress"})
+GENERATIONS_KEPT = timedelta(days=400)  # longer than a job may be scheduled ahead
+CANCELLABLE = frozenset({Status.ACCEPTED.value, Status.RETRYING.value})
 CONDITION_FAILED = "ConditionalCheckFailed"
 ABSENT = (
     "attribute_not_exists(id) OR expiration <= :now"  # what has expired is absent, whether it is still there or not
@@ -45,7 +48,7 @@ class DynamoDBAcceptances:
     def accept(self, acceptance: Acceptance, now: datetime) -> Acceptances:
         """Write the record and the message, or find what was written before."""
         item = write_accepted(acceptance, now)
-        entries = [
+        entries: list[dict[str, Any]] = [
             {
                 "Put": {
                     "TableName": self.jobs_table,
@@ -63,6 +66,8 @@ class DynamoDBAcceptances:
                 }
             },
         ]
+        if acceptance.base is not None:
+            entries.append({"Update": self._begin_generation(acceptance.base, acceptance.generation, now)})
         for left in reversed(range(TRIES)):
             try:
                 with translated("dynamodb"):
@@ -78,17 +83,43 @@ class DynamoDBAcceptances:
         message = "DynamoDB is busy."
         raise Unavailable(message, dependency="dynamodb")
 
+    def generation(self, base: str) -> int:
+        """The latest generation of a key."""
+        with translated("dynamodb"):
+            answer = self.client.get_item(
+                TableName=self.jobs_table, Key={"id": {"S": _latest(base)}}, ConsistentRead=True
+            )
+        return int(answer["Item"]["generation"]["N"]) if "Item" in answer else 0
+
     def cancel(self, record: str, owner: str, now: datetime) -> JobView | None:
         """Cancel the owner's job if no attempt holds it, and give it as it is then."""
+        item = self._cancel(record, owner, now, waits=None)
+        if item.get("owner", {}).get("S") != owner:
+            return None
+        if item["status"]["S"] in CANCELLABLE and "not_before" in item:
+            item = self._cancel(record, owner, now, waits=int(item["not_before"]["N"]))
+        view = read_view(record, item)
+        return None if view.expires is not None and view.expires <= now else view
+
+    def _cancel(self, record: str, owner: str, now: datetime, *, waits: int | None) -> dict[str, Any]:
+        """Cancel a job that waits until then, or one that waits for nothing; give its item as it is then.
+
+        The record must outlive the message, which may be on its way for long.
+        """
+        kept = (now if waits is None else max(now, from_millis(waits))) + RETENTION
         values = {
             ":owner": {"S": owner},
             ":accepted": {"S": Status.ACCEPTED.value},
             ":retrying": {"S": Status.RETRYING.value},
             ":cancelled": {"S": Status.CANCELLED.value},
             ":now": {"S": now.isoformat()},
-            ":expires": {"N": str(int((now + RETENTION).timestamp()))},
-            ":ttl": {"N": str(int((now + RETENTION + EXPIRY_MARGIN).timestamp()))},
+            ":expires": {"N": str(int(kept.timestamp()))},
+            ":ttl": {"N": str(int((kept + EXPIRY_MARGIN).timestamp()))},
+            ":waits": {"N": str(to_millis(now) if waits is None else waits)},
         }
+        waiting = (
+            "(attribute_not_exists(not_before) OR not_before <= :waits)" if waits is None else "not_before = :waits"
+        )
         try:
             with translated("dynamodb"):
                 answer = self.client.update_item(
@@ -98,7 +129,7 @@ class DynamoDBAcceptances:
                         "SET #status = :cancelled, updated_at = :now, ended_at = :now, expiration = :expires, #ttl = :ttl"
                         " REMOVE payload, not_before"
                     ),
-                    ConditionExpression="#owner = :owner AND #status IN (:accepted, :retrying)",
+                    ConditionExpression=f"#owner = :owner AND #status IN (:accepted, :retrying) AND {waiting}",
                     ExpressionAttributeNames={"#status": "status", "#owner": "owner", "#ttl": "ttl"},
                     ExpressionAttributeValues=values,
                     ReturnValues="ALL_NEW",
@@ -108,12 +139,23 @@ class DynamoDBAcceptances:
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
                 raise
             item: dict[str, Any] = error.response.get("Item", {})  # type: ignore[assignment]
-        else:
-            item = answer["Attributes"]
-        if item.get("owner", {}).get("S") != owner:
-            return None
-        view = read_view(record, item)
-        return None if view.expires is not None and view.expires <= now else view
+            return item
+        attributes: dict[str, Any] = answer["Attributes"]
+        return attributes
+
+    def _begin_generation(self, base: str, generation: int, now: datetime) -> dict[str, Any]:
+        """Note the latest generation of a key, beside the record that it brings."""
+        return {
+            "TableName": self.jobs_table,
+            "Key": {"id": {"S": _latest(base)}},
+            "UpdateExpression": "SET generation = :generation, #ttl = :ttl",
+            "ConditionExpression": "attribute_not_exists(id) OR generation <= :generation",
+            "ExpressionAttributeNames": {"#ttl": "ttl"},
+            "ExpressionAttributeValues": {
+                ":generation": {"N": str(generation)},
+                ":ttl": {"N": str(int((now + GENERATIONS_KEPT).timestamp()))},
+            },
+        }
 
     @staticmethod
     def _cancelled(acceptance: Acceptance, error: ClientError, *, last: bool) -> Acceptances | None:
@@ -129,6 +171,8 @@ class DynamoDBAcceptances:
             seen: dict[str, Any] = reasons[0].get("Item", {})
             view = read_view(acceptance.record, seen)
             return answer_for(acceptance, view, seen.get("accepted_by", {}).get("S"))
+        if CONDITION_FAILED in codes[2:]:
+            return Overtaken()
         if "ValidationError" in codes or "ItemCollectionSizeLimitExceeded" in codes:
             message = f"DynamoDB refuses the request ({', '.join(codes)})."
             raise Refused(message) from error
@@ -153,9 +197,16 @@ def write_accepted(acceptance: Acceptance, now: datetime) -> dict[str, Any]:
         "created_at": now.isoformat(),
         "updated_at": now.isoformat(),
     }
+    waits = {} if acceptance.run_at is None else {"not_before": {"N": str(to_millis(acceptance.run_at))}}
     return {
         **{name: {"S": text} for name, text in texts.items()},
         "schema_version": {"N": str(acceptance.version)},
         "attempts": {"N": "0"},
         "death": {"N": "0"},
+        **waits,
     }
+
+
+def _latest(base: str) -> str:
+    """The key of the item that names the latest generation; no record has such a key."""
+    return f"latest/{base}"

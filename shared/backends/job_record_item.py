@@ -10,6 +10,20 @@ from shared.job_record import JobView, Status
 from shared.outcome import Failure
 from shared.tag import Tag, Version
 
+NAMES = {
+    "#status": "status",
+    "#owner": "owner",
+    "#token": "attempt_token",
+    "#until": "in_progress_expiration",
+    "#expires": "expiration",
+    "#ttl": "ttl",
+    "#data": "data",
+    "#attempts": "attempts",
+    "#death": "death",
+    "#fingerprint": "fingerprint",
+    "#not_before": "not_before",
+}
+
 
 def read_view(record: str, item: dict[str, Any]) -> JobView:
     """A job record from its item."""
@@ -34,6 +48,8 @@ def read_view(record: str, item: dict[str, Any]) -> JobView:
         not_before=None if before is None else from_millis(before),
         expires=None if expires is None else datetime.fromtimestamp(expires, UTC),
         payload=text("payload"),
+        job_id=text("job_id"),
+        ended_at=None if "ended_at" not in item else datetime.fromisoformat(item["ended_at"]["S"]),
         first_failure=read_failure(item.get("first_failure")),
         last_failure=read_failure(item.get("last_failure")),
         names={
@@ -80,3 +96,19 @@ def read_failure(value: dict[str, Any] | None) -> Failure | None:
         names["signature"],
         names.get("dependency"),
     )
+
+
+def names_in(expression: str) -> dict[str, str]:
+    """The names of the attributes that an expression uses."""
+    return {name: value for name, value in NAMES.items() if uses(expression, name)}
+
+
+def uses(expression: str, name: str) -> bool:
+    """Whether an expression holds the placeholder as a whole word."""
+    place = expression.find(name)
+    while place >= 0:
+        end = place + len(name)
+        if end == len(expression) or not (expression[end].isalnum() or expression[end] == "_"):
+            return True
+        place = expression.find(name, end)
+    return False

@@ -16,11 +16,12 @@ from aws_lambda_powertools.utilities.idempotency.persistence.datarecord import S
 from aws_lambda_powertools.utilities.idempotency.persistence.dynamodb import DynamoDBPersistenceLayer
 from botocore.exceptions import ClientError
 
-from shared.backends.job_record_item import read_view, write_failure, write_tag
+from shared.backends.job_record_claims import begin_anew, take
+from shared.backends.job_record_item import names_in, read_view, write_failure, write_tag
 from shared.backends.outbox import write_posting
 from shared.claim import Granted
 from shared.clock import to_millis
-from shared.job_record import ENDED, EXPIRY_MARGIN, RETENTION, Status, operation_id
+from shared.job_record import ENDED, EXPIRY_MARGIN, RETENTION, Status
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -29,44 +30,6 @@ if TYPE_CHECKING:
     from shared.claim import Claim
     from shared.job_record import Commit, Hold, JobView, Reconciliation, Release
     from shared.outcome import Failure
-
-_NAMES = {
-    "#status": "status",
-    "#owner": "owner",
-    "#token": "attempt_token",
-    "#until": "in_progress_expiration",
-    "#expires": "expiration",
-    "#ttl": "ttl",
-    "#data": "data",
-    "#attempts": "attempts",
-    "#death": "death",
-    "#fingerprint": "fingerprint",
-    "#not_before": "not_before",
-}
-_NEXT = (
-    "#attempts < :max AND #death = :death"
-    " AND (#fingerprint = :fingerprint OR NOT begins_with(#fingerprint, :schema))"
-    " AND ((#status IN (:accepted, :retrying) AND (attribute_not_exists(#not_before) OR #not_before <= :now))"
-    " OR (#status = :running AND #until < :now))"
-)
-_RUNNABLE = f"attribute_not_exists(id) OR ({_NEXT})"
-_ACCEPTED = f"job_type = :job_type AND idempotency_key = :key AND {_NEXT}"  # written by the front door, and of this job
-_TAKE = (
-    "#status = :running, #token = :token, #until = :until, updated_at = :now_text,"
-    " created_at = if_not_exists(created_at, :now_text), #owner = if_not_exists(#owner, :owner),"
-    " job_type = if_not_exists(job_type, :job_type), idempotency_key = if_not_exists(idempotency_key, :key),"
-    " operation_id = if_not_exists(operation_id, :operation), #fingerprint = if_not_exists(#fingerprint, :fingerprint),"
-    " payload = if_not_exists(payload, :payload), schema_version = if_not_exists(schema_version, :version),"
-    " #death = if_not_exists(#death, :death)"
-)
-# Everything of the old life goes, but for when the job was first seen.
-_BEGIN_ANEW = (
-    "SET #status = :running, #token = :token, #until = :until, updated_at = :now_text, #owner = :owner,"
-    " created_at = if_not_exists(created_at, :now_text), job_type = :job_type, idempotency_key = :key,"
-    " operation_id = :operation, #fingerprint = :fingerprint, payload = :payload, schema_version = :version,"
-    " #death = :death, #attempts = :one"
-    " REMOVE #not_before, #expires, #ttl, #data, tags, first_failure, last_failure, ended_at"
-)
 
 
 class JobRecordLayer(DynamoDBPersistenceLayer):
@@ -116,69 +79,25 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
 
     def _put_record(self, data_record: DataRecord) -> None:  # noqa: ARG002 - Powertools' signature
         """Claim: a new record, one more attempt, or the take-over of one whose deadline has passed."""
-        take = f"SET {_TAKE}, #attempts = if_not_exists(#attempts, :none) + :one REMOVE #not_before"
-        self._write_claim(take, _ACCEPTED if self.claim.accepted else _RUNNABLE, {})
+        self._write_claim(take(self.claim, self.now))
 
     def reset(self, seen: JobView) -> None:
-        """Claim anew a record that has expired or whose dead letter was replayed, naming what was seen of it.
+        """Claim anew a record whose life is over, if it is as it was seen.
 
         Raises:
-            IdempotencyItemAlreadyExistsError: it is not as it was seen.
+            IdempotencyItemAlreadyExistsError: it is not.
         """
-        stay = "#status = :seen_status AND #attempts = :seen_attempts AND #death = :seen_death"
-        values = {
-            ":seen_status": {"S": seen.status.value},
-            ":seen_attempts": {"N": str(seen.attempts)},
-            ":seen_death": {"N": str(seen.death)},
-        }
-        if seen.token is None:
-            stay += " AND attribute_not_exists(#token)"
-        else:
-            stay += " AND #token = :seen_token"
-            values[":seen_token"] = {"S": seen.token}
-        if seen.expires is None:
-            stay += " AND attribute_not_exists(#expires)"
-        else:
-            stay += " AND #expires = :seen_expires"
-            values[":seen_expires"] = {"N": str(int(seen.expires.timestamp()))}
-        self._write_claim(_BEGIN_ANEW, stay, values)
+        self._write_claim(begin_anew(self.claim, self.now, seen))
 
-    def _write_claim(self, update: str, condition: str, more: dict[str, Any]) -> None:
+    def _write_claim(self, update: dict[str, Any]) -> None:
         """Write the claim; keeps the grant, or what was seen of the record that stood in its way."""
-        claim = self.claim
-        known = {
-            ":running": {"S": Status.RUNNING.value},
-            ":accepted": {"S": Status.ACCEPTED.value},
-            ":retrying": {"S": Status.RETRYING.value},
-            ":token": {"S": claim.token},
-            ":until": {"N": str(to_millis(claim.until))},
-            ":now": {"N": str(to_millis(self.now))},
-            ":now_text": {"S": self.now.isoformat()},
-            ":owner": {"S": claim.owner},
-            ":job_type": {"S": claim.job_type},
-            ":key": {"S": claim.idempotency_key},
-            ":operation": {"S": operation_id(claim.record)},
-            ":fingerprint": {"S": claim.fingerprint},
-            ":schema": {"S": f"{claim.fingerprint.partition(':')[0]}:"},
-            ":payload": {"S": claim.payload},
-            ":version": {"N": str(claim.version)},
-            ":death": {"N": str(claim.death)},
-            ":max": {"N": str(claim.max_attempts)},
-            ":none": {"N": "0"},
-            ":one": {"N": "1"},
-            **more,
-        }
-        used = f"{update} {condition}"
         try:
             answer = self.client.update_item(
                 TableName=self.table_name,
                 Key=self._get_key(self.hold.record),
-                UpdateExpression=update,
-                ConditionExpression=condition,
-                ExpressionAttributeNames={name: value for name, value in _NAMES.items() if _uses(used, name)},
-                ExpressionAttributeValues={name: value for name, value in known.items() if _uses(used, name)},
                 ReturnValues="ALL_NEW",
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                **update,
             )
         except ClientError as error:
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
@@ -254,7 +173,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
                 "Key": self._get_key(record),
                 "UpdateExpression": update,
                 "ConditionExpression": condition,
-                "ExpressionAttributeNames": {name: value for name, value in _NAMES.items() if _uses(used, name)},
+                "ExpressionAttributeNames": names_in(used),
                 "ExpressionAttributeValues": values,
                 "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
             }
@@ -306,20 +225,9 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         }
         update = self._conditional(
             self.hold.record,
-            "SET #status = :status, updated_at = :now, death = :death, last_failure = :failure,"
+            "SET #status = :status, updated_at = :now, ended_at = :now, death = :death, last_failure = :failure,"
             " first_failure = if_not_exists(first_failure, :failure) REMOVE #until",
             "#token = :token AND #status IN (:running, :retrying)",
             values,
         )
         self.client.update_item(**update["Update"])
-
-
-def _uses(expression: str, name: str) -> bool:
-    """Whether an expression holds the placeholder as a whole word."""
-    place = expression.find(name)
-    while place >= 0:
-        end = place + len(name)
-        if end == len(expression) or not (expression[end].isalnum() or expression[end] == "_"):
-            return True
-        place = expression.find(name, end)
-    return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from shared.acceptance import Accepted, answer_for
+from shared.acceptance import Accepted, Overtaken, answer_for
 from shared.backends.memory_items import MemoryItems
 from shared.backends.memory_outbox import MemoryOutbox
 from shared.claim import Answer, Granted, Step, decide
@@ -34,6 +34,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
     records: dict[str, JobView] = field(default_factory=dict)
     fences: dict[str, tuple[int, str]] = field(default_factory=dict)
     accepted_by: dict[str, str] = field(default_factory=dict)
+    generations: dict[str, int] = field(default_factory=dict)
 
     def claim(self, claim: Claim, now: datetime) -> Answer:
         """Hold the job for one more attempt, or say why not."""
@@ -49,7 +50,14 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                 "operation_id": operation_id(claim.record),
             }
             fresh = JobView(
-                claim.record, Status.RUNNING, 0, claim.fingerprint, claim.death, payload=claim.payload, names=names
+                claim.record,
+                Status.RUNNING,
+                0,
+                claim.fingerprint,
+                claim.death,
+                payload=claim.payload,
+                job_id=claim.job_id or "",
+                names=names,
             )
             view = seen if step is Step.INCREMENT and seen is not None else fresh
             granted = replace(
@@ -57,6 +65,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                 status=Status.RUNNING,
                 attempts=view.attempts + 1,
                 token=claim.token,
+                job_id=claim.job_id or "" if view.job_id is None else view.job_id,
                 claim_until=claim.until,
                 not_before=None,
             )
@@ -70,17 +79,34 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
             seen = self.records.get(record)
             if seen is not None and not (seen.expires is not None and seen.expires <= now):
                 return answer_for(acceptance, seen, self.accepted_by.get(record))
+            if acceptance.base is not None:
+                if self.generations.get(acceptance.base, 0) > acceptance.generation:
+                    return Overtaken()
+                self.generations[acceptance.base] = acceptance.generation
             names = {
                 "owner": acceptance.owner,
                 "job_type": acceptance.job_type,
                 "idempotency_key": acceptance.idempotency_key,
                 "operation_id": operation_id(record),
             }
-            view = JobView(record, Status.ACCEPTED, 0, acceptance.fingerprint, payload=acceptance.payload, names=names)
+            view = JobView(
+                record,
+                Status.ACCEPTED,
+                0,
+                acceptance.fingerprint,
+                not_before=acceptance.run_at,
+                payload=acceptance.payload,
+                names=names,
+            )
             self.records[record] = view
             self.accepted_by[record] = acceptance.token
             self.put_posting(acceptance.posting, now)
             return Accepted(view)
+
+    def generation(self, base: str) -> int:
+        """The latest generation of a key."""
+        with self.lock:
+            return self.generations.get(base, 0)
 
     def cancel(self, record: str, owner: str, now: datetime) -> JobView | None:
         """Cancel the owner's job if no attempt holds it, and give it as it is then."""
@@ -89,7 +115,14 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
             if view is None or view.names.get("owner") != owner or (view.expires is not None and view.expires <= now):
                 return None
             if view.status in {Status.ACCEPTED, Status.RETRYING}:
-                view = replace(view, status=Status.CANCELLED, payload=None, not_before=None, expires=now + RETENTION)
+                view = replace(
+                    view,
+                    status=Status.CANCELLED,
+                    payload=None,
+                    not_before=None,
+                    ended_at=now,
+                    expires=max(now, view.not_before or now) + RETENTION,
+                )
                 self.records[record] = view
             return view
 
@@ -118,6 +151,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                 tags=commit.tags,
                 claim_until=None,
                 payload=None if final else view.payload,
+                ended_at=now,
                 expires=now + RETENTION if final else None,
                 first_failure=view.first_failure or commit.failure,
                 last_failure=commit.failure or view.last_failure,
@@ -143,7 +177,6 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
 
     def bury(self, hold: Hold, death: int, failure: Failure, now: datetime) -> None:
         """Mark the job dead-lettered."""
-        del now
         with self.lock:
             view = self.records.get(hold.record)
             if view is None or view.token != hold.token:
@@ -156,6 +189,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                 view,
                 status=Status.DEAD_LETTERED,
                 death=death,
+                ended_at=now,
                 claim_until=None,
                 first_failure=view.first_failure or failure,
                 last_failure=failure,
@@ -207,6 +241,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
             tags=tags,
             death=view.death if final else 0,
             payload=None if final else view.payload,
+            ended_at=now,
             expires=now + RETENTION if final else None,
         )
 

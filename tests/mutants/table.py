@@ -40,6 +40,7 @@ SWEEPER = "tests/functions/test_outbox_sweeper.py"
 INTAKE = "tests/unit/test_intake.py"
 DOOR = "tests/functions/test_front_door.py"
 LAYER = "shared/backends/job_record_layer.py"
+CLAIMS = "shared/backends/job_record_claims.py"
 CONNECTION = "shared/backends/redis_connection.py"
 BREAKER = "shared/backends/breaker.py"
 TOKEN = "shared/backends/elasticache.py"
@@ -69,35 +70,35 @@ MUTANTS = (
     ),
     Mutant(
         "a claim is taken over after its deadline alone",
-        LAYER,
+        CLAIMS,
         "#status = :running AND #until < :now",
         "#status = :running",
         RECORDS,
     ),
     Mutant(
         "no attempt beyond the last is granted",
-        LAYER,
+        CLAIMS,
         '"#attempts < :max AND #death = :death"',
         '":max > :none AND #death = :death"',
         RECORDS,
     ),
     Mutant(
         "a copy from before a death is stale",
-        LAYER,
+        CLAIMS,
         "#attempts < :max AND #death = :death",
         "#attempts < :max",
         f"{RECORDS} {EXECUTION}",
     ),
     Mutant(
         "a key belongs to one payload",
-        LAYER,
+        CLAIMS,
         '" AND (#fingerprint = :fingerprint OR NOT begins_with(#fingerprint, :schema))"',
         '""',
         RECORDS,
     ),
     Mutant(
         "no attempt begins before its time",
-        LAYER,
+        CLAIMS,
         "(attribute_not_exists(#not_before) OR #not_before <= :now)",
         "#status <> :running",
         RECORDS,
@@ -474,7 +475,7 @@ MUTANTS = (
     ),
     Mutant(
         "beginning anew names the attempt that was seen",
-        LAYER,
+        CLAIMS,
         'stay += " AND #token = :seen_token"',
         'stay += " AND (#token = :seen_token OR attribute_exists(#token))"',
         "tests/conformance/test_job_records.py",
@@ -1873,14 +1874,14 @@ MUTANTS = (
     ),
     Mutant(
         "a message that names a record is claimed where it was accepted alone",
-        LAYER,
-        "_ACCEPTED if self.claim.accepted else _RUNNABLE",
+        CLAIMS,
+        "_ACCEPTED if claim.accepted else _RUNNABLE",
         "_RUNNABLE",
         ACCEPTANCES,
     ),
     Mutant(
         "a record is run by the message of its own job alone",
-        LAYER,
+        CLAIMS,
         'f"job_type = :job_type AND idempotency_key = :key AND {_NEXT}"',
         'f"(job_type = :job_type OR idempotency_key = :key) AND {_NEXT}"',
         ACCEPTANCES,
@@ -1923,8 +1924,8 @@ MUTANTS = (
     Mutant(
         "what an attempt holds is not cancelled",
         "shared/backends/acceptances.py",
-        '"#owner = :owner AND #status IN (:accepted, :retrying)"',
-        '"#owner = :owner AND (#status <> :accepted OR #status <> :retrying)"',
+        "#status IN (:accepted, :retrying) AND {waiting}",
+        "(#status <> :accepted OR #status <> :retrying) AND {waiting}",
         ACCEPTANCES,
     ),
     Mutant(
@@ -1989,5 +1990,68 @@ MUTANTS = (
         'read_waiting(record["dynamodb"]["NewImage"], now)',
         'read_waiting(record["dynamodb"]["NewImage"], now.replace(year=1970))',
         "tests/functions/test_outbox_relay.py",
+    ),
+    Mutant(
+        "only a message with another name begins a key anew",
+        "shared/claim.py",
+        "claim.job_id == seen.job_id or",
+        "False or",
+        "tests/conformance/test_generations.py",
+    ),
+    Mutant(
+        "only a message made after the end begins a key anew",
+        "shared/claim.py",
+        "seen.status in OVER and seen.ended_at < claim.reopens",
+        "seen.status in OVER",
+        "tests/conformance/test_generations.py",
+    ),
+    Mutant(
+        "what is active or unknown keeps its key",
+        "shared/claim.py",
+        "seen.status in OVER and seen.ended_at < claim.reopens",
+        "seen.ended_at < claim.reopens",
+        "tests/conformance/test_generations.py",
+    ),
+    Mutant(
+        "a generation never comes back in DynamoDB",
+        "shared/backends/acceptances.py",
+        '"attribute_not_exists(id) OR generation <= :generation"',
+        '"attribute_not_exists(id) OR generation <> :generation OR generation = :generation"',
+        "tests/conformance/test_generations.py",
+    ),
+    Mutant(
+        "a cancelled job is remembered until its message has come",
+        "shared/backends/acceptances.py",
+        "max(now, from_millis(waits))",
+        "now",
+        "tests/conformance/test_generations.py",
+    ),
+    Mutant(
+        "an accepted job with run_at keeps its time in the record",
+        "shared/backends/acceptances.py",
+        '{} if acceptance.run_at is None else {"not_before"',
+        '{} if acceptance else {"not_before"',
+        "tests/conformance/test_generations.py",
+    ),
+    Mutant(
+        "a key that is unique for ever opens no generation",
+        "shared/run.py",
+        "self.job.unique is Unique.FOR_EVER or ",
+        "",
+        "tests/unit/test_execution.py",
+    ),
+    Mutant(
+        "a job over makes room for the next under its key",
+        "shared/intake.py",
+        "if view.status in OVER:",
+        "if False:",
+        "tests/unit/test_intake.py",
+    ),
+    Mutant(
+        "a schedule beyond a year is refused",
+        "shared/intake.py",
+        "if message.wait(now) > LONGEST_SCHEDULE:",
+        "if False:",
+        "tests/unit/test_intake.py",
     ),
 )

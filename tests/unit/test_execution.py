@@ -21,13 +21,13 @@ from shared.errors import (
     RetryLater,
     Unavailable,
 )
-from shared.job import WithoutLease
+from shared.job import Unique, WithoutLease
 from shared.job_record import SYSTEM, Status, record_id
 from shared.lease import Lease
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Failed, Postponed, Retried, Unknown
 from shared.retry import Retry
 from shared.tag import Tag
-from tests.world import THINGS, Note, World, body, note_job
+from tests.world import START, THINGS, Note, World, body, note_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -632,3 +632,15 @@ def test_a_job_that_gets_only_some_of_its_locks_gives_them_back_and_waits() -> N
     assert isinstance(outcome, Postponed)
     assert outcome.because is Because.CONTENDED
     assert set(world.cache.leases) == {"b"}
+
+
+def test_r1_1_a_key_is_unique_for_ever_or_only_while_its_job_is_active() -> None:
+    for unique, expected in ((Unique.FOR_EVER, Duplicate("completed")), (Unique.WHILE_ACTIVE, Completed(1))):
+        world = World.of(unique=unique)
+        first = body(job_id="a", enqueued_at=START.isoformat())
+        assert world.execute(first) == Completed(1)
+        world.clock.pass_(timedelta(minutes=1))
+        second = body(job_id="b", enqueued_at=world.clock.now().isoformat())
+        assert world.execute(second) == expected
+        assert world.execute(first) == Duplicate("completed")
+        assert world.execute(second) == Duplicate("completed")

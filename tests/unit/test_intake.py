@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
 from typing import Any
 
 import pytest
 
+from shared.acceptance import Overtaken
 from shared.clock import Surroundings
-from shared.errors import DeadLetter, Malformed
+from shared.errors import DeadLetter, Malformed, Unavailable
 from shared.intake import BODY_BYTES, Intake, OtherPayloadForKey, TooLarge, UnknownJobType
-from shared.job import JobTypes
+from shared.job import JobTypes, Unique
 from shared.job_record import SYSTEM, record_id
 from shared.operation import OperationStatus
-from shared.outcome import Completed, DeadLettered, Duplicate, Failed
+from shared.outcome import Completed, DeadLettered, Duplicate, Failed, Postponed
 from shared.worker import Worker
-from tests.world import Counter, World, note_job
+from tests.world import START, Counter, World, note_job
 
 BODY = '{"thing":"a"}'
 
@@ -28,11 +29,12 @@ class Door:
     """An intake before a worker's world."""
 
     handler: Any = None
-    world: World = field(init=False)
+    unique: Unique = Unique.FOR_EVER
+    world: Any = None
 
     def __post_init__(self) -> None:
-        job = note_job(self.handler)
-        self.world = World(Worker("notes", jobs=(job,)))
+        job = note_job(self.handler, unique=self.unique)
+        self.world = self.world or World(Worker("notes", jobs=(job,)))
         database = self.world.database
         here = Surroundings(self.world.clock, Random(1), Counter())  # noqa: S311 - repeatable
         self.intake = Intake(JobTypes.of(job), {"note": "notes"}, database, database, here)
@@ -187,3 +189,67 @@ def test_the_message_of_another_job_cannot_use_an_accepted_record() -> None:
     assert door.world.database.records[record_id("user-1", "note", "k")].attempts == 0
     assert door.run(body) == Completed(1)
     door.world.clock.pass_(timedelta(days=1))
+
+
+def test_r1_1_a_key_that_is_unique_while_active_names_the_next_job_after_the_end() -> None:
+    door = Door(unique=Unique.WHILE_ACTIVE)
+    first = door.intake.accept("user-1", "note", "k", BODY)
+    again = door.intake.accept("user-1", "note", "k", BODY)
+    assert (again.operation, again.replayed) == (first.operation, True)
+    with pytest.raises(OtherPayloadForKey):
+        door.intake.accept("user-1", "note", "k", '{"thing":"b"}')
+    door.run(door.sent()[0])
+    second = door.intake.accept("user-1", "note", "k", '{"thing":"b"}')
+    assert (second.operation.status, second.replayed) == (OperationStatus.PENDING, False)
+    assert second.operation.operation_id != first.operation.operation_id
+    seen = door.intake.look("user-1", first.operation.operation_id)
+    assert seen is not None
+    assert seen.status is OperationStatus.DONE  # its own end stays as it was
+    assert len(door.sent()) == 2
+    assert door.run(door.sent()[0]) == Duplicate("completed")
+    assert door.run(door.sent()[1]) == Completed(1)
+
+
+def test_the_next_job_of_a_key_is_found_after_a_race_for_it() -> None:
+    door = Door(unique=Unique.WHILE_ACTIVE)
+    first = door.intake.accept("user-1", "note", "k", BODY)
+    door.run(door.sent()[0])
+    second = door.intake.accept("user-1", "note", "k", BODY)
+    door.world.database.generation = lambda _: 0  # read before the second was accepted
+    third = door.intake.accept("user-1", "note", "k", BODY)
+    assert (third.operation, third.replayed) == (second.operation, True)
+    assert first.operation.operation_id != second.operation.operation_id
+
+
+def test_a_request_that_is_always_overtaken_is_asked_to_come_again() -> None:
+    door = Door(unique=Unique.WHILE_ACTIVE)
+    door.world.database.accept = lambda *_: Overtaken()
+    with pytest.raises(Unavailable):
+        door.intake.accept("user-1", "note", "k", BODY)
+
+
+def test_r1_1_a_job_is_accepted_for_later_and_its_message_waits() -> None:
+    door = Door()
+    ahead = START + timedelta(days=2)
+    receipt = door.intake.accept("user-1", "note", "k", BODY, run_at=ahead)
+    assert receipt.operation.run_at == ahead
+    (posting,) = door.world.database.outbox.values()
+    assert posting.delay == timedelta(days=2)
+    assert isinstance(door.run(posting.body), Postponed)
+    door.world.clock.pass_(timedelta(days=2))
+    assert door.run(posting.body) == Completed(1)
+    seen = door.intake.look("user-1", receipt.operation.operation_id)
+    assert seen is not None
+    assert (seen.status, seen.run_at) == (OperationStatus.DONE, None)
+
+
+def test_another_time_under_one_key_is_another_request_and_a_year_is_the_most() -> None:
+    door = Door()
+    door.intake.accept("user-1", "note", "k", BODY, run_at=START + timedelta(days=2))
+    with pytest.raises(OtherPayloadForKey):
+        door.intake.accept("user-1", "note", "k", BODY, run_at=START + timedelta(days=3))
+    with pytest.raises(OtherPayloadForKey):
+        door.intake.accept("user-1", "note", "k", BODY)
+    with pytest.raises(Malformed, match="366 days"):
+        door.intake.accept("user-1", "note", "far", BODY, run_at=START + timedelta(days=367))
+    assert len(door.sent()) == 1

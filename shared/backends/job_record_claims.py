@@ -1,0 +1,100 @@
+"""The two conditional writes of a claim in DynamoDB: one more attempt, and a life begun anew. They are `decide` in one write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from shared.backends.job_record_item import names_in, uses
+from shared.clock import to_millis
+from shared.job_record import Status, operation_id
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from shared.claim import Claim
+    from shared.job_record import JobView
+
+_NEXT = (
+    "#attempts < :max AND #death = :death"
+    " AND (#fingerprint = :fingerprint OR NOT begins_with(#fingerprint, :schema))"
+    " AND ((#status IN (:accepted, :retrying) AND (attribute_not_exists(#not_before) OR #not_before <= :now))"
+    " OR (#status = :running AND #until < :now))"
+)
+_RUNNABLE = f"attribute_not_exists(id) OR ({_NEXT})"
+_ACCEPTED = f"job_type = :job_type AND idempotency_key = :key AND {_NEXT}"  # written by the front door, and of this job
+_TAKE = (
+    "#status = :running, #token = :token, #until = :until, updated_at = :now_text,"
+    " created_at = if_not_exists(created_at, :now_text), #owner = if_not_exists(#owner, :owner),"
+    " job_type = if_not_exists(job_type, :job_type), idempotency_key = if_not_exists(idempotency_key, :key),"
+    " operation_id = if_not_exists(operation_id, :operation), #fingerprint = if_not_exists(#fingerprint, :fingerprint),"
+    " payload = if_not_exists(payload, :payload), schema_version = if_not_exists(schema_version, :version),"
+    " #death = if_not_exists(#death, :death), job_id = if_not_exists(job_id, :job_id)"
+)
+# Everything of the old life goes, but for when the job was first seen.
+_BEGIN_ANEW = (
+    "SET #status = :running, #token = :token, #until = :until, updated_at = :now_text, #owner = :owner,"
+    " created_at = if_not_exists(created_at, :now_text), job_type = :job_type, idempotency_key = :key,"
+    " operation_id = :operation, #fingerprint = :fingerprint, payload = :payload, schema_version = :version,"
+    " #death = :death, job_id = :job_id, #attempts = :one"
+    " REMOVE #not_before, #expires, #ttl, #data, tags, first_failure, last_failure, ended_at"
+)
+
+
+def take(claim: Claim, now: datetime) -> dict[str, Any]:
+    """A new record, one more attempt, or the take-over of one whose deadline has passed."""
+    update = f"SET {_TAKE}, #attempts = if_not_exists(#attempts, :none) + :one REMOVE #not_before"
+    return _update(claim, now, update, _ACCEPTED if claim.accepted else _RUNNABLE, {})
+
+
+def begin_anew(claim: Claim, now: datetime, seen: JobView) -> dict[str, Any]:
+    """The first attempt of a record whose life is over, naming what was seen of it."""
+    stay = "#status = :seen_status AND #attempts = :seen_attempts AND #death = :seen_death"
+    values = {
+        ":seen_status": {"S": seen.status.value},
+        ":seen_attempts": {"N": str(seen.attempts)},
+        ":seen_death": {"N": str(seen.death)},
+    }
+    if seen.token is None:
+        stay += " AND attribute_not_exists(#token)"
+    else:
+        stay += " AND #token = :seen_token"
+        values[":seen_token"] = {"S": seen.token}
+    if seen.expires is None:
+        stay += " AND attribute_not_exists(#expires)"
+    else:
+        stay += " AND #expires = :seen_expires"
+        values[":seen_expires"] = {"N": str(int(seen.expires.timestamp()))}
+    return _update(claim, now, _BEGIN_ANEW, stay, values)
+
+
+def _update(claim: Claim, now: datetime, update: str, condition: str, more: dict[str, Any]) -> dict[str, Any]:
+    known = {
+        ":running": {"S": Status.RUNNING.value},
+        ":accepted": {"S": Status.ACCEPTED.value},
+        ":retrying": {"S": Status.RETRYING.value},
+        ":token": {"S": claim.token},
+        ":until": {"N": str(to_millis(claim.until))},
+        ":now": {"N": str(to_millis(now))},
+        ":now_text": {"S": now.isoformat()},
+        ":owner": {"S": claim.owner},
+        ":job_type": {"S": claim.job_type},
+        ":key": {"S": claim.idempotency_key},
+        ":operation": {"S": operation_id(claim.record)},
+        ":fingerprint": {"S": claim.fingerprint},
+        ":schema": {"S": f"{claim.fingerprint.partition(':')[0]}:"},
+        ":payload": {"S": claim.payload},
+        ":version": {"N": str(claim.version)},
+        ":death": {"N": str(claim.death)},
+        ":job_id": {"S": claim.job_id or ""},
+        ":max": {"N": str(claim.max_attempts)},
+        ":none": {"N": "0"},
+        ":one": {"N": "1"},
+        **more,
+    }
+    used = f"{update} {condition}"
+    return {
+        "UpdateExpression": update,
+        "ConditionExpression": condition,
+        "ExpressionAttributeNames": names_in(used),
+        "ExpressionAttributeValues": {name: value for name, value in known.items() if uses(used, name)},
+    }
