@@ -1,4 +1,7 @@
-"""Finds what the relay missed: committed messages that still wait although the stream has had its time. Runs every minute.
+"""Finds what nobody else sends: runs every minute, and does nothing that could not be done twice.
+
+Committed messages that still wait although the stream has had its time; jobs that have not ended and whose message is
+gone; occurrences of jobs that recur.
 
 A stream may be off for longer than it keeps its records, or give up on some. What waits is found by a sparse index,
 looked at consistently, and sent as the relay sends it; sending twice is harmless, since the idempotency key is in the body.
@@ -9,6 +12,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +20,18 @@ from shared.backends.aws import client
 from shared.backends.outbox import DynamoDBOutbox
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.backends.sqs import SqsQueue
+from shared.backends.unended import DynamoDBUnended
 from shared.clock import SystemClock
 from shared.errors import Unavailable
 from shared.outbox import SHARDS
+from shared.recurrence import Recurrence, Recurring
 from shared.relay import Relay
+from shared.rescue import Rescue
 from shared.settings import Settings
 from shared.telemetry import NO_JOB_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
     from random import Random
 
@@ -95,27 +102,66 @@ def _batches(found: Iterator[Overdue]) -> Iterator[list[Overdue]]:
         yield batch
 
 
-def connect(settings: Settings) -> Sweeper:
-    """A sweeper for the stack that the settings name."""
-    sqs = client("sqs")
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What is done every minute. Each part is tried, whatever became of the others."""
+
+    sweeper: Sweeper
+    rescue: Rescue
+    recurring: Recurring
+
+    def make(self, until: datetime) -> None:
+        """Make one round.
+
+        Raises:
+            Unavailable: a store did not answer; the next round does what is left.
+        """
+        failed: list[Unavailable] = []
+        parts: list[Callable[[], None]] = [self.recurring.post_due, partial(self.sweeper.sweep, until)]
+        parts += [partial(self.rescue.rescue, shard, until - RESERVE) for shard in range(SHARDS)]
+        for part in parts:
+            try:
+                part()
+            except Unavailable as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
+
+
+def connect(settings: Settings) -> Round:
+    """The round for the stack that the settings name."""
+    sqs, dynamodb = client("sqs"), client("dynamodb")
     queues: Mapping[str, SqsQueue] = {name: SqsQueue(sqs, url) for name, url in settings.queues.items()}
-    outbox = DynamoDBOutbox(client("dynamodb"), settings.outbox_table)
+    outbox = DynamoDBOutbox(dynamodb, settings.outbox_table)
     clock, random, telemetry = SystemClock(), SystemRandom(), PowertoolsTelemetry("outbox-sweeper")
     relay = Relay(outbox, queues.get, clock, random, telemetry)
-    return Sweeper(outbox, relay, clock, random, telemetry, GRACE * settings.pace)
+    unended = DynamoDBUnended(dynamodb, settings.jobs_table)
+    return Round(
+        Sweeper(outbox, relay, clock, random, telemetry, GRACE * settings.pace),
+        Rescue(unended, outbox, settings.routes, clock, telemetry),
+        Recurring(outbox, _recurrences(settings), clock),
+    )
 
 
-_sweepers: list[Sweeper] = []
+def _recurrences(settings: Settings) -> list[Recurrence]:
+    found = []
+    for job_type, text in settings.recurring.items():
+        version, _, cron = text.partition(" ")
+        found.append(Recurrence(job_type, int(version), settings.routes[job_type], cron))
+    return found
+
+
+_rounds: list[Round] = []
 
 
 def handler(event: object, context: Any) -> None:  # noqa: ANN401, ARG001 - the Lambda context; the schedule says nothing
-    """Sweep once."""
-    if not _sweepers:
-        _sweepers.append(connect(Settings.from_environ(os.environ)))
-    sweeper = _sweepers[0]
+    """Make one round."""
+    if not _rounds:
+        _rounds.append(connect(Settings.from_environ(os.environ)))
+    sweeper = _rounds[0].sweeper
     sweeper.telemetry.invocation(context.aws_request_id)
     left = timedelta(milliseconds=context.get_remaining_time_in_millis())
     try:
-        sweeper.sweep(sweeper.clock.now() + left)
+        _rounds[0].make(sweeper.clock.now() + left)
     finally:
         sweeper.telemetry.flush()

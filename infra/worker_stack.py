@@ -75,7 +75,7 @@ class WorkerStack(Stack):
             self, f"Worker{camel(worker.name)}", worker=worker, foundation=self.foundation, package=self._package
         )
         self.services[worker.name] = service
-        self.relay.serve(worker.name, service.queues.source)
-        self.sweeper.serve(worker.name, service.queues.source)
+        self.relay.serve(worker, service.queues.source)
+        self.sweeper.serve(worker, service.queues.source)
         self.dashboard.add_worker(worker.name, service.queues, service.function)
         return service

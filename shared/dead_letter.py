@@ -54,6 +54,11 @@ def dossier(delivery: Delivery, outcome: DeadLettered) -> str:
     return text
 
 
+def reopening(death: int) -> dict[str, str]:
+    """The attributes by which a message is run although its job died before: it is no older copy."""
+    return {DEAD_LETTER_ATTRIBUTE: json_text({"death": death})}
+
+
 def least(reason: str) -> str:
     """The shortest reason that still tells why and how often."""
     facts = json.loads(reason)

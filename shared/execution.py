@@ -161,6 +161,7 @@ class Execution:
             accepted=run.message.record is not None,
             job_id=run.message.job_id,
             reopens=run.reopens,
+            run_at=run.message.run_at,
         )
         try:
             answer = self.records.claim(claim, now)

@@ -41,6 +41,7 @@ class Failpoint(StrEnum):
     RELAY_SENT = "relay-sent"  # some messages are on their queues, none is marked
     RELAY_MARKED = "relay-marked"
     RELAY_PARKED = "relay-parked"
+    RESCUED = "rescued"  # a lost message is in the outbox anew, the job record does not know
     PRODUCING = "producing"  # a producer is about to send
     PRODUCED = "produced"
     CACHE_FETCHED = "cache-fetched"

@@ -11,6 +11,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from pydantic import ValidationError
+
 from shared.dependency import Dependency
 from shared.errors import DeclarationError
 from shared.heartbeat import BEATS_AHEAD
@@ -70,6 +72,7 @@ class Job(Generic[P, R]):
     uses: tuple[Access | Dependency, ...]
     open_to_clients: bool = False
     unique: Unique = Unique.FOR_EVER
+    cron: str | None = None
 
     def __call__(self, payload: P, work: UnitOfWork) -> R:
         """Run the handler."""
@@ -130,6 +133,7 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
     uses: tuple[Access | Dependency, ...] = (),
     open_to_clients: bool = False,
     unique: Unique = Unique.FOR_EVER,
+    cron: str | None = None,
 ) -> Callable[[Callable[[P, UnitOfWork], R]], Job[P, R]]:
     """Declare the function below as the handler of a job type.
 
@@ -151,6 +155,8 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
         open_to_clients: whether the HTTP front door accepts it, for the owner that the caller's identity gives.
         unique: whether a key names one job for ever, or only while that job is active. In the second case a request that
             is repeated after the end is another job, and does its work again.
+        cron: when the job recurs: minute, hour, day of month, month, day of week, in UTC. Its payload is empty, and its
+            keys are unique while it is active: an occurrence that comes while the last is still at it is left out.
 
     Raises:
         DeclarationError: with the repair.
@@ -172,7 +178,8 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
             heartbeat=heartbeat,
             uses=uses,
             open_to_clients=open_to_clients,
-            unique=unique,
+            unique=unique if cron is None else Unique.WHILE_ACTIVE,
+            cron=cron,
         )
         _check(declared)
         return declared
@@ -224,6 +231,19 @@ def _check(declared: Job[Any, Any]) -> None:
         message = f"{name}: uses names a table twice ({tables}): keep the wider right."
         raise DeclarationError(message)
     check_payload_schema(name, declared.payload, seen=set())
+    if declared.cron is not None:
+        _check_recurring(name, declared, declared.cron)
+
+
+def _check_recurring(name: str, declared: Job[Any, Any], cron: str) -> None:
+    from shared.recurrence import check_cron  # noqa: PLC0415 - most jobs do not recur
+
+    check_cron(name, cron)
+    try:
+        declared.payload.model_validate_json("{}")
+    except ValidationError as error:
+        message = f"{name}: nobody gives a recurring job its payload: give each field of it a default."
+        raise DeclarationError(message) from error
 
 
 def _check_times(name: str, declared: Job[Any, Any]) -> None:

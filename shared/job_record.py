@@ -25,6 +25,9 @@ SYSTEM = "system"  # owner of every job whose message came straight from SQS
 RETENTION = timedelta(
     days=30
 )  # longer than source (4 d) and dead-letter queue (14 d) keep a message, so replay is safe
+# A queue keeps a message for four days: what has not ended an hour later, and was not given back since, has lost it.
+QUEUE_RETENTION = timedelta(days=4)
+LOST_AFTER = QUEUE_RETENTION + timedelta(hours=1)
 EXPIRY_MARGIN = timedelta(hours=1)  # DynamoDB may delete only what has long been treated as gone
 
 
@@ -119,7 +122,15 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """A job record as others read it."""
+    """A job record as others read it.
+
+    Attributes:
+        job_id: name of the message that the claim found first.
+        version: of the payload's schema.
+        ended_at: when it ended or was last dead-lettered.
+        look_at: when its message is lost, if the job has not ended by then.
+        rescues: how often it was sent anew for that.
+    """
 
     record: str
     status: Status
@@ -134,7 +145,11 @@ class JobView:
     expires: datetime | None = None
     payload: str | None = None
     job_id: str | None = None
+    version: int = 1
+    run_at: datetime | None = None
     ended_at: datetime | None = None
+    look_at: datetime | None = None
+    rescues: int = 0
     first_failure: Failure | None = None
     last_failure: Failure | None = None
     names: dict[str, str] = field(default_factory=dict)

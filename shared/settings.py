@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PREFIX = "TAHAN_"
-_MAPS = {"tables": "TABLE_", "queues": "QUEUE_", "dead_letter_queues": "DEAD_LETTER_QUEUE_", "endpoints": "ENDPOINT_"}
+_MAPS = {
+    "tables": "TABLE_",
+    "queues": "QUEUE_",
+    "dead_letter_queues": "DEAD_LETTER_QUEUE_",
+    "endpoints": "ENDPOINT_",
+    "routes": "ROUTE_",
+    "recurring": "RECURRING_",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +36,8 @@ class Settings:
         queues: queue URLs by worker.
         dead_letter_queues: their dead-letter queues' URLs by worker.
         endpoints: base URLs of dependencies by name.
+        routes: workers by job type, but for those of FIFO queues.
+        recurring: version of the payload and cron expression by job type ("1 */15 * * * *").
         cache_host: host of Valkey; empty where a function uses none.
         cache_port: its port.
         cache_tls: whether to speak TLS.
@@ -45,6 +54,8 @@ class Settings:
     queues: Mapping[str, str] = field(default_factory=dict)
     dead_letter_queues: Mapping[str, str] = field(default_factory=dict)
     endpoints: Mapping[str, str] = field(default_factory=dict)
+    routes: Mapping[str, str] = field(default_factory=dict)
+    recurring: Mapping[str, str] = field(default_factory=dict)
     cache_host: str = ""
     cache_port: str = "6379"
     cache_tls: bool = True

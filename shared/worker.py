@@ -184,6 +184,7 @@ def _check_batch(worker: Worker) -> None:
         message = f"{name}: batch_size={worker.batch_size!r} must be a whole number."
         raise DeclarationError(message)
     if worker.fifo:
+        _check_fifo(worker)
         if not 1 <= worker.batch_size <= LARGEST_FIFO_BATCH:
             message = f"{name}: a FIFO queue takes batch_size 1 to {LARGEST_FIFO_BATCH}, not {worker.batch_size}."
             raise DeclarationError(message)
@@ -207,6 +208,18 @@ def _check_batch(worker: Worker) -> None:
             f"{name}: batch_concurrency={worker.batch_concurrency} must be 1 or more, and {MOST_THREADS} at the most."
         )
         raise DeclarationError(message)
+
+
+def _check_fifo(worker: Worker) -> None:
+    """A message on a FIFO queue needs a group, which neither a client nor a schedule gives."""
+    for declared in worker.jobs:
+        if declared.open_to_clients or declared.cron is not None:
+            option = "open_to_clients" if declared.open_to_clients else "cron"
+            message = (
+                f"worker {worker.name!r}: a message on a FIFO queue needs a group, and nobody gives job {declared.name!r}"
+                f" one: leave `{option}` out, or let a standard queue have the job."
+            )
+            raise DeclarationError(message)
 
 
 def _check_concurrency(worker: Worker) -> None:

@@ -13,6 +13,7 @@ from shared.backends.aws import client
 from shared.backends.dynamodb import DynamoDBItems
 from shared.backends.dynamodb_records import DynamoDBJobRecords
 from shared.backends.fences import DynamoDBFences
+from shared.backends.job_record_item import LOOK_AT, UNENDED
 from shared.backends.job_record_layer import JobRecordLayer
 from shared.backends.outbox import DynamoDBOutbox
 
@@ -46,7 +47,7 @@ class Database:
         for table in tables:
             keys = [table.key] if table.sort_key is None else [table.key, table.sort_key]
             _create(dynamodb, names[table.name], keys)
-        _create(dynamodb, f"jobs-{suffix}", ["id"])
+        _create(dynamodb, f"jobs-{suffix}", ["id"], unended=[UNENDED, LOOK_AT])
         _create(dynamodb, f"outbox-{suffix}", ["id"], waiting=["pending", "due_at"])
         return cls(dynamodb, f"jobs-{suffix}", f"outbox-{suffix}", names)
 

@@ -153,7 +153,7 @@ class RelayAlarms(_Alarms):
 
 
 class SweeperAlarms(_Alarms):
-    """The alarm of the outbox sweeper, which speaks every minute, also when nothing waits."""
+    """Alarms of the outbox sweeper, which tells its lag every minute, also when nothing waits."""
 
     def __init__(self, scope: Construct, construct_id: str, *, topic: sns.ITopic) -> None:
         super().__init__(scope, construct_id, topic=topic)
@@ -168,6 +168,13 @@ class SweeperAlarms(_Alarms):
             breaches=2,
             periods=3,
             missing=cloudwatch.TreatMissingData.BREACHING,
+        )
+        self._watch(
+            "JobsLost",
+            own_metric("job_lost", service="outbox-sweeper", job_type=NO_JOB_TYPE),
+            0,
+            sentence="A job lost its message again and again, and was dead-lettered without one.",
+            runbook="jobs-lost",
         )
 
 

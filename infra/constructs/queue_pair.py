@@ -10,13 +10,14 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.names import queue_names
+from shared.job_record import QUEUE_RETENTION
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
 
     from shared.worker import Worker
 
-SOURCE_RETENTION = timedelta(days=4)
+SOURCE_RETENTION = QUEUE_RETENTION
 # Longer than the source's: of a standard queue, what SQS moves keeps the time of its first enqueue (SQS developer guide,
 # "Using dead-letter queues").
 DEAD_LETTER_RETENTION = timedelta(days=14)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from infra.constructs.foundation import Foundation
     from infra.constructs.function import Package
+    from shared.worker import Worker
 
 SHAPE = Shape(
     module="functions.outbox_relay",
@@ -64,6 +65,6 @@ class OutboxRelay(Construct):
         consume_stream(self, tables.outbox, self.function, self.failures)
         RelayAlarms(self, "Alarms", function=self.function, failures=self.failures, topic=foundation.topic)
 
-    def serve(self, worker: str, queue: sqs.IQueue) -> None:
+    def serve(self, worker: Worker, queue: sqs.IQueue) -> None:
         """Let the relay send to the queue of a worker."""
-        let_send(self._function, self._foundation, worker, queue)
+        let_send(self._function, sender_settings(self._foundation, {worker.name: queue.queue_url}), queue)

@@ -28,8 +28,8 @@ def sender_settings(foundation: Foundation, queues: Mapping[str, str]) -> Settin
     )
 
 
-def let_send(function: Function, foundation: Foundation, worker: str, queue: sqs.IQueue) -> None:
-    """Let such a function send to the queue of one more worker."""
+def let_send(function: Function, settings: Settings, queue: sqs.IQueue) -> None:
+    """Let such a function send to one more queue, and tell it what the settings say of that queue's worker."""
     allow_queue(function.role, queue, SEND)
-    for name, value in sender_settings(foundation, {worker: queue.queue_url}).to_environ().items():
+    for name, value in settings.to_environ().items():
         function.resource.add_environment(name, value)

@@ -1,7 +1,8 @@
-"""The outbox sweeper: every minute it sends what the relay missed, and says how long the oldest message has waited."""
+"""The outbox sweeper: every minute it sends what nobody else sends, and says how long the oldest message has waited."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -13,18 +14,20 @@ from constructs import Construct
 from infra.constructs.alarms import SweeperAlarms
 from infra.constructs.function import Function, Shape
 from infra.constructs.sending import let_send, sender_settings
-from infra.grants import OUTBOX_SWEEP, OUTBOX_SWEEP_INDEX, allow, allow_table
+from infra.grants import OUTBOX_SWEEP, OUTBOX_SWEEP_INDEX, RESCUE, allow, allow_table
 from shared.backends.outbox import WAITING
+from shared.backends.unended import INDEX
 
 if TYPE_CHECKING:
     from aws_cdk import aws_sqs as sqs
 
     from infra.constructs.foundation import Foundation
     from infra.constructs.function import Package
+    from shared.worker import Worker
 
 SHAPE = Shape(
     module="functions.outbox_sweeper",
-    description="outbox sweeper: sends what the relay missed",
+    description="outbox sweeper: sends what nobody else sends",
     timeout=timedelta(seconds=55),  # less than the schedule's minute: two sweeps would only send things twice
     memory=256,
 )
@@ -50,6 +53,9 @@ class OutboxSweeper(Construct):
         self.function = function.resource
         allow_table(function.role, outbox, OUTBOX_SWEEP)
         allow(function.role, OUTBOX_SWEEP_INDEX, f"{outbox.table_arn}/index/{WAITING}")
+        jobs = foundation.tables.jobs
+        allow_table(function.role, jobs, RESCUE)
+        allow(function.role, OUTBOX_SWEEP_INDEX, f"{jobs.table_arn}/index/{INDEX}")
         events.Rule(
             self,
             "EveryMinute",
@@ -60,6 +66,11 @@ class OutboxSweeper(Construct):
         )
         SweeperAlarms(self, "Alarms", topic=foundation.topic)
 
-    def serve(self, worker: str, queue: sqs.IQueue) -> None:
+    def serve(self, worker: Worker, queue: sqs.IQueue) -> None:
         """Let the sweeper send to the queue of a worker."""
-        let_send(self._function, self._foundation, worker, queue)
+        told = replace(
+            sender_settings(self._foundation, {worker.name: queue.queue_url}),
+            routes={} if worker.fifo else {job.name: worker.name for job in worker.jobs},
+            recurring={job.name: f"{job.version} {job.cron}" for job in worker.jobs if job.cron is not None},
+        )
+        let_send(self._function, told, queue)

@@ -9,7 +9,9 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 from infra.names import camel
+from shared.backends.job_record_item import LOOK_AT, UNENDED
 from shared.backends.outbox import WAITING
+from shared.backends.unended import INDEX
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
@@ -29,6 +31,12 @@ class Tables(Construct):
         self._key = key
         self._business: dict[str, dynamodb.Table] = {}
         self.jobs = self._table("Jobs", key="id")
+        self.jobs.add_global_secondary_index(
+            index_name=INDEX,
+            partition_key=_string(UNENDED),
+            sort_key=_string(LOOK_AT),
+            projection_type=dynamodb.ProjectionType.KEYS_ONLY,
+        )
         self.outbox = self._table("Outbox", key="id", stream=dynamodb.StreamViewType.NEW_IMAGE)
         self.outbox.add_global_secondary_index(
             index_name=WAITING,

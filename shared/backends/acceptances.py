@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from shared.acceptance import Accepted, Overtaken, answer_for
 from shared.backends.aws import translated
-from shared.backends.job_record_item import read_view
+from shared.backends.job_record_item import WATCHED, read_view, watched_from
 from shared.backends.outbox import write_posting
 from shared.clock import from_millis, to_millis
 from shared.errors import Refused, Unavailable
@@ -127,7 +127,7 @@ class DynamoDBAcceptances:
                     Key={"id": {"S": record}},
                     UpdateExpression=(
                         "SET #status = :cancelled, updated_at = :now, ended_at = :now, expiration = :expires, #ttl = :ttl"
-                        " REMOVE payload, not_before"
+                        f" REMOVE payload, not_before, {WATCHED}"
                     ),
                     ConditionExpression=f"#owner = :owner AND #status IN (:accepted, :retrying) AND {waiting}",
                     ExpressionAttributeNames={"#status": "status", "#owner": "owner", "#ttl": "ttl"},
@@ -197,13 +197,17 @@ def write_accepted(acceptance: Acceptance, now: datetime) -> dict[str, Any]:
         "created_at": now.isoformat(),
         "updated_at": now.isoformat(),
     }
-    waits = {} if acceptance.run_at is None else {"not_before": {"N": str(to_millis(acceptance.run_at))}}
+    waits: dict[str, Any] = {}
+    if acceptance.run_at is not None:
+        moment = {"N": str(to_millis(acceptance.run_at))}
+        waits = {"not_before": moment, "run_at": moment}
     return {
         **{name: {"S": text} for name, text in texts.items()},
         "schema_version": {"N": str(acceptance.version)},
         "attempts": {"N": "0"},
         "death": {"N": "0"},
         **waits,
+        **watched_from(acceptance.record, max(now, acceptance.run_at or now)),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shared.backends.job_record_item import names_in, uses
+from shared.backends.job_record_item import WATCHED, names_in, uses
 from shared.clock import to_millis
 from shared.job_record import Status, operation_id
 
@@ -28,15 +28,17 @@ _TAKE = (
     " job_type = if_not_exists(job_type, :job_type), idempotency_key = if_not_exists(idempotency_key, :key),"
     " operation_id = if_not_exists(operation_id, :operation), #fingerprint = if_not_exists(#fingerprint, :fingerprint),"
     " payload = if_not_exists(payload, :payload), schema_version = if_not_exists(schema_version, :version),"
-    " #death = if_not_exists(#death, :death), job_id = if_not_exists(job_id, :job_id)"
+    " #death = if_not_exists(#death, :death), job_id = if_not_exists(job_id, :job_id),"
+    " run_at = if_not_exists(run_at, :run_at)"
 )
 # Everything of the old life goes, but for when the job was first seen.
 _BEGIN_ANEW = (
     "SET #status = :running, #token = :token, #until = :until, updated_at = :now_text, #owner = :owner,"
     " created_at = if_not_exists(created_at, :now_text), job_type = :job_type, idempotency_key = :key,"
     " operation_id = :operation, #fingerprint = :fingerprint, payload = :payload, schema_version = :version,"
-    " #death = :death, job_id = :job_id, #attempts = :one"
-    " REMOVE #not_before, #expires, #ttl, #data, tags, first_failure, last_failure, ended_at"
+    " #death = :death, job_id = :job_id, run_at = :run_at, #attempts = :one"
+    " REMOVE #not_before, #expires, #ttl, #data, tags, first_failure, last_failure, ended_at,"
+    f" rescues, {WATCHED}"
 )
 
 
@@ -86,6 +88,7 @@ def _update(claim: Claim, now: datetime, update: str, condition: str, more: dict
         ":version": {"N": str(claim.version)},
         ":death": {"N": str(claim.death)},
         ":job_id": {"S": claim.job_id or ""},
+        ":run_at": {"N": "0" if claim.run_at is None else str(to_millis(claim.run_at))},
         ":max": {"N": str(claim.max_attempts)},
         ":none": {"N": "0"},
         ":one": {"N": "1"},

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from shared.backends.outbox import shard_of
 from shared.clock import from_millis
-from shared.job_record import JobView, Status
+from shared.job_record import LOST_AFTER, JobView, Status
 from shared.outcome import Failure
 from shared.tag import Tag, Version
 
@@ -23,6 +24,9 @@ NAMES = {
     "#fingerprint": "fingerprint",
     "#not_before": "not_before",
 }
+UNENDED = "unended"  # key of the sparse index of jobs whose message may be lost, by shard and time to look
+LOOK_AT = "look_at"
+WATCHED = f"{UNENDED}, {LOOK_AT}"
 
 
 def read_view(record: str, item: dict[str, Any]) -> JobView:
@@ -34,6 +38,7 @@ def read_view(record: str, item: dict[str, Any]) -> JobView:
     def text(name: str) -> str | None:
         return str(item[name]["S"]) if name in item else None
 
+    run_at = number("run_at") or None
     until, before, expires = number("in_progress_expiration"), number("not_before"), number("expiration")
     return JobView(
         record=record,
@@ -49,6 +54,10 @@ def read_view(record: str, item: dict[str, Any]) -> JobView:
         expires=None if expires is None else datetime.fromtimestamp(expires, UTC),
         payload=text("payload"),
         job_id=text("job_id"),
+        version=number("schema_version") or 1,
+        run_at=None if run_at is None else from_millis(run_at),
+        look_at=None if "look_at" not in item else datetime.fromisoformat(item["look_at"]["S"]),
+        rescues=number("rescues") or 0,
         ended_at=None if "ended_at" not in item else datetime.fromisoformat(item["ended_at"]["S"]),
         first_failure=read_failure(item.get("first_failure")),
         last_failure=read_failure(item.get("last_failure")),
@@ -96,6 +105,11 @@ def read_failure(value: dict[str, Any] | None) -> Failure | None:
         names["signature"],
         names.get("dependency"),
     )
+
+
+def watched_from(record: str, now: datetime) -> dict[str, Any]:
+    """The attributes by which a job is found whose message is lost: the shard of the index, and when to look."""
+    return {UNENDED: {"S": str(shard_of(record))}, LOOK_AT: {"S": (now + LOST_AFTER).isoformat()}}
 
 
 def names_in(expression: str) -> dict[str, str]:

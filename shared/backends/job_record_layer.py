@@ -17,7 +17,16 @@ from aws_lambda_powertools.utilities.idempotency.persistence.dynamodb import Dyn
 from botocore.exceptions import ClientError
 
 from shared.backends.job_record_claims import begin_anew, take
-from shared.backends.job_record_item import names_in, read_view, write_failure, write_tag
+from shared.backends.job_record_item import (
+    LOOK_AT,
+    UNENDED,
+    WATCHED,
+    names_in,
+    read_view,
+    watched_from,
+    write_failure,
+    write_tag,
+)
 from shared.backends.outbox import write_posting
 from shared.claim import Granted
 from shared.clock import to_millis
@@ -133,7 +142,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         if commit.failure is not None:
             sets += ["last_failure = :failure", "first_failure = if_not_exists(first_failure, :failure)"]
             values[":failure"] = write_failure(commit.failure)
-        removes = ["#until", *self._finish(commit.status, commit.result, sets, values)]
+        removes = ["#until", WATCHED, *self._finish(commit.status, commit.result, sets, values)]
         update = f"SET {', '.join(sets)} REMOVE {', '.join(removes)}"
         return self._conditional(self.hold.record, update, "#token = :token AND #status = :running", values)
 
@@ -146,8 +155,9 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         }
         removes = self._finish(reconciliation.status, reconciliation.result, sets, values)
         if reconciliation.status is Status.RETRYING:  # it runs again: the message sent anew is a first copy
-            sets.append("#death = :none")
-            values[":none"] = {"N": "0"}
+            sets += ["#death = :none", f"{UNENDED} = :shard", f"{LOOK_AT} = :look_at"]
+            watched = watched_from(reconciliation.record, self.now)
+            values |= {":none": {"N": "0"}, ":shard": watched[UNENDED], ":look_at": watched[LOOK_AT]}
         update = f"SET {', '.join(sets)}" + (f" REMOVE {', '.join(removes)}" if removes else "")
         return self._conditional(reconciliation.record, update, "#status = :unknown", values)
 
@@ -189,7 +199,12 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             ":now": {"S": self.now.isoformat()},
             ":not_before": {"N": str(to_millis(release.not_before))},
         }
-        sets = "#status = :retrying, updated_at = :now, not_before = :not_before"
+        watched = watched_from(self.hold.record, max(self.now, release.not_before))
+        values |= {":shard": watched[UNENDED], ":look_at": watched[LOOK_AT]}
+        sets = (
+            "#status = :retrying, updated_at = :now, not_before = :not_before,"
+            f" {UNENDED} = :shard, {LOOK_AT} = :look_at"
+        )
         if release.gives_attempt_back:
             sets += ", attempts = attempts - :one"
             values[":one"] = {"N": "1"}
@@ -226,7 +241,8 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         update = self._conditional(
             self.hold.record,
             "SET #status = :status, updated_at = :now, ended_at = :now, death = :death, last_failure = :failure,"
-            " first_failure = if_not_exists(first_failure, :failure) REMOVE #until",
+            " first_failure = if_not_exists(first_failure, :failure)"
+            f" REMOVE #until, {WATCHED}",
             "#token = :token AND #status IN (:running, :retrying)",
             values,
         )

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from shared.acceptance import Accepted, Overtaken, answer_for
 from shared.backends.memory_items import MemoryItems
 from shared.backends.memory_outbox import MemoryOutbox
+from shared.backends.outbox import shard_of
 from shared.claim import Answer, Granted, Step, decide
 from shared.errors import ClaimLost, Conflict
-from shared.job_record import ENDED, RETENTION, Hold, JobView, Status, operation_id
+from shared.job_record import ENDED, LOST_AFTER, RETENTION, Hold, JobView, Status, operation_id
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
     from shared.acceptance import Acceptance, Acceptances
@@ -57,6 +59,8 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                 claim.death,
                 payload=claim.payload,
                 job_id=claim.job_id or "",
+                version=claim.version,
+                run_at=claim.run_at,
                 names=names,
             )
             view = seen if step is Step.INCREMENT and seen is not None else fresh
@@ -95,6 +99,9 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                 0,
                 acceptance.fingerprint,
                 not_before=acceptance.run_at,
+                run_at=acceptance.run_at,
+                version=acceptance.version,
+                look_at=max(now, acceptance.run_at or now) + LOST_AFTER,
                 payload=acceptance.payload,
                 names=names,
             )
@@ -120,6 +127,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                     status=Status.CANCELLED,
                     payload=None,
                     not_before=None,
+                    look_at=None,
                     ended_at=now,
                     expires=max(now, view.not_before or now) + RETENTION,
                 )
@@ -152,6 +160,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                 claim_until=None,
                 payload=None if final else view.payload,
                 ended_at=now,
+                look_at=None,
                 expires=now + RETENTION if final else None,
                 first_failure=view.first_failure or commit.failure,
                 last_failure=commit.failure or view.last_failure,
@@ -159,7 +168,6 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
 
     def release(self, hold: Hold, release: Release, now: datetime) -> None:
         """Give the job back."""
-        del now
         with self.lock:
             view = self.records.get(hold.record)
             if view is not None and view.token == hold.token and view.status is Status.RETRYING:
@@ -171,6 +179,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                 attempts=view.attempts - release.gives_attempt_back,
                 claim_until=None,
                 not_before=release.not_before,
+                look_at=max(now, release.not_before) + LOST_AFTER,
                 first_failure=view.first_failure or release.failure,
                 last_failure=release.failure or view.last_failure,
             )
@@ -190,10 +199,54 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                 status=Status.DEAD_LETTERED,
                 death=death,
                 ended_at=now,
+                look_at=None,
                 claim_until=None,
                 first_failure=view.first_failure or failure,
                 last_failure=failure,
             )
+
+    def unended(self, shard: int, now: datetime) -> Iterator[JobView]:
+        """Jobs that have not ended and whose message must be gone by now."""
+        with self.lock:
+            found = [
+                view
+                for view in self.records.values()
+                if view.look_at is not None and view.look_at <= now and shard_of(view.record) == shard
+            ]
+        yield from sorted(found, key=lambda view: (view.look_at, view.record))
+
+    def note_rescue(self, view: JobView, look_at: datetime, now: datetime) -> None:
+        """Note that the job was sent anew."""
+        with self.lock:
+            self._demand_as_seen(view, now)
+            seen = self.records[view.record]
+            self.records[view.record] = replace(seen, look_at=look_at, rescues=seen.rescues + 1)
+
+    def give_up(self, view: JobView, failure: Failure, now: datetime) -> None:
+        """Mark the job dead-lettered."""
+        with self.lock:
+            self._demand_as_seen(view, now)
+            seen = self.records[view.record]
+            self.records[view.record] = replace(
+                seen,
+                status=Status.DEAD_LETTERED,
+                death=seen.death + 1,
+                ended_at=now,
+                look_at=None,
+                claim_until=None,
+                first_failure=seen.first_failure or failure,
+                last_failure=failure,
+            )
+
+    def _demand_as_seen(self, view: JobView, now: datetime) -> None:
+        seen = self.records.get(view.record)
+        is_free = seen is not None and (
+            seen.status in {Status.ACCEPTED, Status.RETRYING}
+            or (seen.status is Status.RUNNING and seen.claim_until is not None and seen.claim_until < now)
+        )
+        if seen is None or not is_free or (seen.look_at, seen.death) != (view.look_at, view.death):
+            message = "The job has changed since it was seen."
+            raise ClaimLost(message)
 
     def prolong(self, hold: Hold, until: datetime, now: datetime) -> None:
         """Move the claim's deadline."""
@@ -242,6 +295,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
             death=view.death if final else 0,
             payload=None if final else view.payload,
             ended_at=now,
+            look_at=None if final else now + LOST_AFTER,
             expires=now + RETENTION if final else None,
         )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from shared.backends.aws import translated
+from shared.backends.aws import query, translated
 from shared.outbox import KEPT, SHARDS, Overdue, Posting, due_at, left_of
 
 if TYPE_CHECKING:
@@ -99,23 +99,17 @@ class DynamoDBOutbox:
 
     def overdue(self, shard: int, before: datetime, now: datetime) -> Iterator[Overdue]:
         """What waits since before that moment."""
-        keys: dict[str, Any] = {}
-        while True:
-            with translated("dynamodb"):
-                page = self.client.query(
-                    TableName=self.table,
-                    IndexName=WAITING,
-                    KeyConditionExpression="pending = :shard AND due_at < :before",
-                    ExpressionAttributeValues={":shard": {"S": str(shard)}, ":before": {"S": before.isoformat()}},
-                    **keys,
-                )
-            for item in page["Items"]:
-                found = self._overdue(item["id"], now)
-                if found is not None:
-                    yield found
-            if "LastEvaluatedKey" not in page:
-                return
-            keys = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+        found = query(
+            self.client,
+            TableName=self.table,
+            IndexName=WAITING,
+            KeyConditionExpression="pending = :shard AND due_at < :before",
+            ExpressionAttributeValues={":shard": {"S": str(shard)}, ":before": {"S": before.isoformat()}},
+        )
+        for keys in found:
+            overdue = self._overdue(keys["id"], now)
+            if overdue is not None:
+                yield overdue
 
     def _overdue(self, key: dict[str, str], now: datetime) -> Overdue | None:
         """The item itself: the index may still show what has been sent."""

@@ -340,3 +340,16 @@ def test_i27_fencing_numbers_of_a_key_grow_with_every_attempt_and_are_the_attemp
     with pytest.raises(ClaimLost):
         stores.records.fence(two, key)
     assert stores.records.fence(granted(stores, claim()).hold, key) == 3
+
+
+def test_a_claim_is_prolonged_by_its_holder_alone(stores: Stores) -> None:
+    first = claim()
+    hold = granted(stores, first).hold
+    stores.records.prolong(hold, START + 2 * SOON, START)
+    assert stores.records.view(first.record).claim_until == START + 2 * SOON
+    with pytest.raises(ClaimLost):
+        stores.records.prolong(Hold(first.record, "another"), START + 9 * SOON, START)
+    assert stores.records.view(first.record).claim_until == START + 2 * SOON
+    stores.records.commit(hold, Commit(Status.COMPLETED), START)
+    with pytest.raises(ClaimLost):
+        stores.records.prolong(hold, START + 9 * SOON, START)

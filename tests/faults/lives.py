@@ -9,13 +9,13 @@ import signal
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from multiprocessing import get_context
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
-from functions import outbox_relay
+from functions import outbox_relay, outbox_sweeper
 from functions.payments import CapturePayment, capture_payment
 from local.event_source_mapping import EventSourceMapping
 from shared import runtime
@@ -125,6 +125,12 @@ def relay(life: Life) -> None:
     made.relay(outbox_relay.read_stream({"Records": records}, made.clock.now()))
 
 
+def rescue(life: Life) -> None:
+    """The round of a minute: lost jobs are sent anew."""
+    made = outbox_sweeper.connect(replace(life.settings, routes={"capture-payment": "payments"}))
+    made.make(made.sweeper.clock.now() + timedelta(seconds=30))
+
+
 def relay_on(life: Life) -> None:
     """The stream and the relay, again and again, as a stream delivers again what failed."""
     made, dynamodb = outbox_relay.connect(life.settings), client("dynamodb")
@@ -173,6 +179,7 @@ PROGRAMS: dict[str, Callable[[Life], None]] = {
     "consume": consume,
     "relay": relay,
     "relay_on": relay_on,
+    "rescue": rescue,
     "produce": produce,
     "read": read,
 }

@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from functions.payments import CapturePayment, capture_payment
 from local.cached import CachedTags
+from shared.claim import Claim
 from shared.failpoints import Failpoint
-from shared.job_record import SYSTEM, Status, record_id
+from shared.job_record import SYSTEM, Hold, Release, Status, record_id
+from shared.message import fingerprint
 from shared.outbox import Posting
 from tests.aws import CREDENTIALS
 from tests.faults.jobs import BREWS, CRASHING, IMPATIENT
@@ -180,6 +183,27 @@ def posted(scene: Scene) -> None:
     scene.program = "relay"
 
 
+def lost(scene: Scene) -> None:
+    """The job was given back once, and its message is gone."""
+    scene.seed()
+    payload = CapturePayment(order_id=scene.name, payment_intent_id=scene.intent)
+    message = capture_payment.message(payload, scene.name)
+    now = scene.stack.runtime.clock.now()
+    record = record_id(SYSTEM, message.job_type, scene.name)
+    names = (SYSTEM, message.job_type, scene.name, fingerprint(message, payload))
+    claim = Claim(record, *names, message.payload, message.version, "t", now, max_attempts=5, death=0)
+    records = scene.stack.database.records(scene.stack.runtime.clock)
+    records.claim(claim, now)
+    records.release(Hold(record, "t"), Release(now), now)
+    scene.stack.database.client.update_item(
+        TableName=scene.stack.settings.jobs_table,
+        Key={"id": {"S": record}},
+        UpdateExpression="SET look_at = :past",
+        ExpressionAttributeValues={":past": {"S": now.isoformat()}},
+    )
+    scene.program = "rescue"
+
+
 def produced(scene: Scene) -> None:
     scene.seed()
     scene.program = "produce"
@@ -237,6 +261,7 @@ SCENES: dict[Failpoint, tuple[Step, Step | None, Step]] = {
     Failpoint.RELAY_SENT: RELAYING,
     Failpoint.RELAY_MARKED: RELAYING,
     Failpoint.RELAY_PARKED: RELAYING,
+    Failpoint.RESCUED: (lost, None, paid_once),
     Failpoint.PRODUCING: (produced, produced_again, paid_once),
     Failpoint.PRODUCED: (produced, produced_again, paid_once),
     Failpoint.CACHE_FETCHED: READING,

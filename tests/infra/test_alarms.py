@@ -25,6 +25,7 @@ KINDS = {
     "dead-letter-arrival": (0, ">", (1, 3), "notBreaching"),  # a minute whose data was late still counts
     "dead-letters-waiting": (1, ">=", (1, 1), "notBreaching"),
     "front-door-errors": (0, ">", (3, 5), "notBreaching"),
+    "jobs-lost": (0, ">", (1, 1), "notBreaching"),
     "outbox-lag": (300_000, ">", (2, 3), "breaching"),  # it speaks every minute, also when nothing waits
     "queue-age": (None, ">", (3, 5), "notBreaching"),
     "relay-errors": (0, ">", (3, 5), "notBreaching"),

@@ -78,7 +78,8 @@ MATRIX = {
     "OutboxSweeperFunction": {
         "*": XRAY,
         "FoundationKey": KEY,
-        "FoundationTablesOutbox": {"dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"},
+        "FoundationTablesJobs": {"dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"},
+        "FoundationTablesOutbox": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"},
         "OutboxSweeperLogs": LOGS,
         **SENDS,
     },

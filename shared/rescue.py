@@ -1,0 +1,131 @@
+"""Finds jobs that have not ended and whose message is gone: lost by SQS's retention, or taken away by its own redrive.
+
+Every accepted job ends, or is visible: such a job is sent anew from its record, a few times, and then dead-lettered.
+A second copy of a message that is still there after all is harmless: one key is one job.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from shared.dead_letter import reopening
+from shared.errors import ClaimLost, Refused
+from shared.failpoints import Failpoint, failpoint
+from shared.job_record import LOST_AFTER, SYSTEM, Status
+from shared.message import Message
+from shared.outbox import posting_of
+from shared.outcome import Failure
+from shared.telemetry import NO_JOB_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from shared.clock import Clock
+    from shared.job_record import JobView
+    from shared.outbox import Outbox, Posting
+    from shared.telemetry import Telemetry
+
+MOST_RESCUES = 3
+
+
+class Unended(Protocol):
+    """The store of job records as the rescue sees it."""
+
+    def unended(self, shard: int, now: datetime) -> Iterator[JobView]:
+        """Jobs that have not ended and whose message must be gone by now, read consistently.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
+        ...
+
+    def note_rescue(self, view: JobView, look_at: datetime, now: datetime) -> None:
+        """Note that the job was sent anew, if it is as it was seen, and look again then.
+
+        Raises:
+            ClaimLost: it has changed since.
+            Unavailable: the store did not answer; it is sent anew once more, under the same name.
+        """
+        ...
+
+    def give_up(self, view: JobView, failure: Failure, now: datetime) -> None:
+        """Mark the job dead-lettered, if it is as it was seen.
+
+        Raises:
+            ClaimLost: it has changed since.
+            Unavailable: the store did not answer; it is tried again.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rescue:
+    """Sends anew what lost its message.
+
+    Attributes:
+        workers: where the messages of a job type go; FIFO queues are left out, since a message's group is not known.
+    """
+
+    records: Unended
+    outbox: Outbox
+    workers: Mapping[str, str]
+    clock: Clock
+    telemetry: Telemetry
+
+    def rescue(self, shard: int, until: datetime) -> None:
+        """Go through a shard until the time is up; the next invocation goes on.
+
+        Raises:
+            Unavailable: the store did not answer; nothing is lost.
+        """
+        for view in self.records.unended(shard, self.clock.now()):
+            if view.status is Status.RUNNING and view.claim_until is not None and view.claim_until >= self.clock.now():
+                continue
+            try:
+                self._rescue(view)
+            except ClaimLost:
+                continue  # somebody works on it: its message is there
+            if self.clock.now() > until:
+                return
+
+    def _rescue(self, view: JobView) -> None:
+        now = self.clock.now()
+        try:
+            posting = self._posting(view)
+        except Refused:
+            posting = None
+        if posting is None or view.rescues >= MOST_RESCUES:
+            failure = Failure(now, "message-lost", "the message is gone from its queue", "message-lost", None)
+            self.records.give_up(view, failure, now)
+            self.telemetry.count("job_lost", NO_JOB_TYPE)
+            self.telemetry.warn("job_lost", record=view.record, job_type=view.names["job_type"], rescues=view.rescues)
+            return
+        self.outbox.post(posting, now)
+        failpoint(Failpoint.RESCUED)
+        self.records.note_rescue(view, now + LOST_AFTER, now)
+        self.telemetry.count("job_rescued", NO_JOB_TYPE)
+        self.telemetry.warn("job_rescued", record=view.record, job_type=view.names["job_type"], rescues=view.rescues)
+
+    def _posting(self, view: JobView) -> Posting | None:
+        """The job's message, made anew from its record; None where it cannot be sent.
+
+        Raises:
+            Refused: SQS would refuse it.
+        """
+        names = view.names
+        worker = self.workers.get(names["job_type"])
+        if worker is None or view.payload is None:
+            return None
+        message = Message(
+            names["job_type"],
+            view.version,
+            names["idempotency_key"],
+            view.payload,
+            job_id=view.job_id or None,
+            record=None if names["owner"] == SYSTEM else view.record,
+            run_at=view.run_at,
+        )
+        posting = posting_of(message, f"rescue/{view.record}/{view.look_at}", worker)
+        return replace(posting, attributes=reopening(view.death)) if view.death else posting
