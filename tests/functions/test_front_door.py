@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions import front_door, payments
+from functions.answers import HEADERS
+from functions.caller import owner_of
+from shared.backends.acceptances import DynamoDBAcceptances
 from shared.errors import Unavailable
 from shared.job_record import Status, record_id
 from tests.world import Context
@@ -22,7 +25,6 @@ if TYPE_CHECKING:
 EVENTS = Path(__file__).resolve().parents[2] / "events" / "front_door"
 ACCEPT = json.loads((EVENTS / "accept.json").read_text())
 LOOK = json.loads((EVENTS / "look.json").read_text())
-HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 class Client:
@@ -31,10 +33,9 @@ class Client:
     def __init__(self, stack: Stack) -> None:
         self.stack = stack
         self.door = front_door.connect(stack.settings)
-        self.app = front_door.routes(self.door)
 
     def ask(self, event: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
-        answer = self.app.resolve(event, Context())  # type: ignore[arg-type]
+        answer = self.door.handle(event, Context())
         body = json.loads(answer["body"]) if answer.get("body") else None
         return answer["statusCode"], body, answer["headers"]
 
@@ -199,11 +200,11 @@ def test_without_a_verified_identity_nothing_is_answered(http: Client) -> None:
 def test_two_issuers_may_have_the_same_subject() -> None:
     event = copy.deepcopy(LOOK)
     claims = event["requestContext"]["authorizer"]["jwt"]["claims"]
-    one = front_door.owner_of(event)
+    one = owner_of(event)
     claims["iss"] = "https://other.example.com"
-    assert front_door.owner_of(event) != one
+    assert owner_of(event) != one
     event["requestContext"]["authorizer"] = {"iam": {"userArn": "arn:aws:iam::000000000000:user/a"}}
-    assert front_door.owner_of(event) == "iam:arn:aws:iam::000000000000:user/a"
+    assert owner_of(event) == "iam:arn:aws:iam::000000000000:user/a"
 
 
 def test_out_08_a_store_that_is_busy_is_503_with_the_time_to_come_again(
@@ -213,7 +214,7 @@ def test_out_08_a_store_that_is_busy_is_503_with_the_time_to_come_again(
         message = "busy"
         raise Unavailable(message, dependency="dynamodb")
 
-    monkeypatch.setattr(type(http.door.intake.accepts), "accept", busy)
+    monkeypatch.setattr(DynamoDBAcceptances, "accept", busy)
     status, body, headers = http.post(payload("o14"))
     assert (status, body["code"], headers["Retry-After"]) == (503, "try-again", "2")
 
@@ -232,7 +233,7 @@ def test_r2_3_an_accepted_capture_whose_answer_was_lost_is_settled_under_its_own
     _, body, _ = http.post(lost, key="k15")
     http.stack.run()
     assert http.get(body["operation_id"])[1]["status"] == "done"
-    owner = front_door.owner_of(ACCEPT)
+    owner = owner_of(ACCEPT)
     assert owner is not None
     view = http.stack.runtime.execution.records.view(record_id(owner, payments.capture_payment.name, "k15"))
     assert view is not None

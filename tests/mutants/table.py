@@ -1894,16 +1894,16 @@ MUTANTS = (
     ),
     Mutant(
         "an owner is unique within its issuer",
-        "functions/front_door.py",
+        "functions/caller.py",
         "f\"jwt:{claims.get('iss', '')}:{subject}\"",
         'f"jwt:{subject}"',
         DOOR,
     ),
     Mutant(
         "nobody comes in without a verified identity",
-        "functions/front_door.py",
-        "        if owner is None:\n            return refusal(UNAUTHENTICATED)",
-        '        owner = owner or "anybody"',
+        "functions/caller.py",
+        "    if owner is None:\n        return refusal(UNAUTHENTICATED)",
+        '    owner = owner or "anybody"',
         DOOR,
     ),
     Mutant(
