@@ -6,6 +6,7 @@ It knows no route and nobody's business.
 from __future__ import annotations
 
 import json
+import math
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -42,5 +43,5 @@ def refusal(problem: Problem) -> Response[str]:
     """A problem as an answer."""
     headers: dict[str, str] = {}
     if problem.retry_after is not None:
-        headers["Retry-After"] = str(max(1, round(problem.retry_after.total_seconds())))
+        headers["Retry-After"] = str(max(1, math.ceil(problem.retry_after.total_seconds())))
     return answer(problem.body, headers, status=problem.status, kind=PROBLEM)

@@ -8,15 +8,19 @@ from __future__ import annotations
 import base64
 import binascii
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 from functions.answers import refusal
 from shared.errors import Malformed, Unavailable
 from shared.problem import UNAUTHENTICATED, problem_of
+from shared.quota import OverQuota
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+
+LONGEST_ECHO = 40  # of a name that a client made up
 
 
 def for_owner(
@@ -24,8 +28,8 @@ def for_owner(
 ) -> Response[str]:
     """What the verified caller is answered: `answered` gets the owner and the event.
 
-    Whoever brings no verified identity gets no further. A request that is malformed, and a store that does not answer,
-    become problems.
+    Whoever brings no verified identity gets no further. A request that is malformed or over the quota, and a store that
+    does not answer, become problems.
     """
     event = app.current_event.raw_event
     owner = owner_of(event)
@@ -33,7 +37,7 @@ def for_owner(
         return refusal(UNAUTHENTICATED)
     try:
         return answered(owner, event)
-    except (Malformed, Unavailable) as error:
+    except (Malformed, Unavailable, OverQuota) as error:
         return refusal(problem_of(error))
 
 
@@ -61,6 +65,21 @@ def body_of(event: Mapping[str, Any]) -> str:
         return base64.b64decode(body, validate=True).decode()
     except (binascii.Error, ValueError) as error:
         raise Malformed("malformed-encoding", "the body is no text in UTF-8") from error
+
+
+def query_of(event: Mapping[str, Any], *known: str) -> dict[str, str]:
+    """The query's parameters.
+
+    Raises:
+        Malformed: one is not among those known, or stands twice; its detail names it.
+    """
+    found: dict[str, str] = {}
+    for name, value in parse_qsl(event.get("rawQueryString") or "", keep_blank_values=True):
+        if name not in known or name in found:
+            rule = "given_twice" if name in found else "unknown"
+            raise Malformed("invalid-query", f"{name[:LONGEST_ECHO]}: {rule}")
+        found[name] = value
+    return found
 
 
 def header_of(event: Mapping[str, Any], name: str) -> str | None:

@@ -16,6 +16,7 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 
 from functions import payments
 from functions.answers import refusal
+from functions.callers_rate import keep_rate
 from functions.operations import Operations, add_operations
 from shared.backends.acceptances import DynamoDBAcceptances
 from shared.backends.aws import client
@@ -23,11 +24,14 @@ from shared.backends.dynamodb import DynamoDBItems
 from shared.backends.dynamodb_records import DynamoDBJobRecords
 from shared.backends.fences import DynamoDBFences
 from shared.backends.job_record_layer import JobRecordLayer
+from shared.backends.owned_jobs import DynamoDBOwnedJobs
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.clock import Surroundings, SystemClock, random_token
 from shared.intake import Intake
 from shared.job import JobTypes
 from shared.problem import NOT_FOUND
+from shared.quota import WithinQuota
+from shared.rate import Rate
 from shared.settings import Settings
 from shared.telemetry import NO_JOB_TYPE
 
@@ -35,7 +39,11 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import Response
 
     from shared.acceptance import AcceptsJobs
+    from shared.clock import Clock
     from shared.job_record import JobRecords
+    from shared.owned_jobs import OwnedJobs
+    from shared.rate import Rates
+    from shared.settings import OwnerLimits
     from shared.telemetry import Telemetry
 
 WORKERS = (payments.WORKER,)
@@ -61,11 +69,25 @@ class FrontDoor:
             self.telemetry.flush()
 
 
-def assemble(*, accepts: AcceptsJobs, records: JobRecords, here: Surroundings, telemetry: Telemetry) -> FrontDoor:
-    """Put a front door together from given parts."""
+def assemble(  # noqa: PLR0913 - the parts, by keyword only
+    *,
+    accepts: AcceptsJobs,
+    records: JobRecords,
+    jobs: OwnedJobs,
+    rates: Rates | None,
+    limits: OwnerLimits | None,
+    here: Surroundings,
+    telemetry: Telemetry,
+) -> FrontDoor:
+    """Put a front door together from given parts; without `rates` or `limits` owners are not limited one by one."""
     job_types = JobTypes.of(*(job for worker in WORKERS for job in worker.jobs if job.open_to_clients))
     app = APIGatewayHttpResolver()
-    add_operations(app, Operations(Intake(job_types, OPEN, accepts, records, here), telemetry))
+    if limits is not None:
+        accepts = WithinQuota(accepts, records, jobs, limits.unfinished)
+        if rates is not None:
+            keep_rate(app, rates, Rate(limits.requests_per_second, limits.burst), telemetry)
+    intake = Intake(job_types, OPEN, accepts, records, here)
+    add_operations(app, Operations(intake, jobs, here.clock, telemetry))
 
     @app.not_found
     def absent(_: Exception) -> Response[str]:
@@ -82,9 +104,21 @@ def connect(settings: Settings) -> FrontDoor:
     return assemble(
         accepts=DynamoDBAcceptances(dynamodb, settings.jobs_table, settings.outbox_table, clock, random),
         records=DynamoDBJobRecords(layer, fences, clock, random),
+        jobs=DynamoDBOwnedJobs(dynamodb, settings.jobs_table, clock, random),
+        rates=_rates(settings, clock),
+        limits=settings.owner_limits,
         here=Surroundings(clock, random, random_token),
         telemetry=PowertoolsTelemetry("front-door"),
     )
+
+
+def _rates(settings: Settings, clock: Clock) -> Rates | None:
+    if not settings.cache_host:
+        return None
+    from shared.backends.elasticache import connection  # noqa: PLC0415 - without a cache nothing of this is loaded
+    from shared.backends.redis_rates import RedisRates  # noqa: PLC0415 - as above
+
+    return RedisRates(connection(settings, clock, most=2))  # a function answers one request at a time
 
 
 _doors: list[FrontDoor] = []

@@ -13,7 +13,7 @@ from constructs import Construct
 from infra.constructs.alarms import SweeperAlarms
 from infra.constructs.function import Function, Shape
 from infra.constructs.sending import let_send, sender_settings
-from infra.grants import OUTBOX_SWEEP, OUTBOX_SWEEP_INDEX, allow, allow_table
+from infra.grants import OUTBOX_SWEEP, QUERY_INDEX, allow, allow_table
 from shared.backends.outbox import WAITING
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class OutboxSweeper(Construct):
         )
         self.function = function.resource
         allow_table(function.role, outbox, OUTBOX_SWEEP)
-        allow(function.role, OUTBOX_SWEEP_INDEX, f"{outbox.table_arn}/index/{WAITING}")
+        allow(function.role, QUERY_INDEX, f"{outbox.table_arn}/index/{WAITING}")
         events.Rule(
             self,
             "EveryMinute",

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from shared.acceptance import Accepted, answer_for
 from shared.backends.aws import translated
-from shared.backends.job_record_item import read_view
+from shared.backends.job_record_item import LISTED_FOR, UNFINISHED_OF, read_view
 from shared.backends.outbox import write_posting
 from shared.errors import Refused, Unavailable
 from shared.job_record import EXPIRY_MARGIN, RETENTION, Status, operation_id
@@ -96,7 +96,7 @@ class DynamoDBAcceptances:
                     Key={"id": {"S": record}},
                     UpdateExpression=(
                         "SET #status = :cancelled, updated_at = :now, ended_at = :now, expiration = :expires, #ttl = :ttl"
-                        " REMOVE payload, not_before"
+                        f" REMOVE payload, not_before, {UNFINISHED_OF}"
                     ),
                     ConditionExpression="#owner = :owner AND #status IN (:accepted, :retrying)",
                     ExpressionAttributeNames={"#status": "status", "#owner": "owner", "#ttl": "ttl"},
@@ -152,6 +152,8 @@ def write_accepted(acceptance: Acceptance, now: datetime) -> dict[str, Any]:
         "accepted_by": acceptance.token,
         "created_at": now.isoformat(),
         "updated_at": now.isoformat(),
+        LISTED_FOR: acceptance.owner,
+        UNFINISHED_OF: acceptance.owner,
     }
     return {
         **{name: {"S": text} for name, text in texts.items()},

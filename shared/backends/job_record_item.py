@@ -10,6 +10,11 @@ from shared.job_record import JobView, Status
 from shared.outcome import Failure
 from shared.tag import Tag, Version
 
+# Keys of the sparse indexes of an owner's jobs (see owned_jobs.py); accepting alone sets the first two.
+LISTED_FOR = "listed_for"
+UNFINISHED_OF = "unfinished_of"  # removed when the job first ends; a dead letter and an unknown outcome are ends, too
+CREATED_AT = "created_at"
+
 
 def read_view(record: str, item: dict[str, Any]) -> JobView:
     """A job record from its item."""

@@ -16,7 +16,7 @@ from aws_lambda_powertools.utilities.idempotency.persistence.datarecord import S
 from aws_lambda_powertools.utilities.idempotency.persistence.dynamodb import DynamoDBPersistenceLayer
 from botocore.exceptions import ClientError
 
-from shared.backends.job_record_item import read_view, write_failure, write_tag
+from shared.backends.job_record_item import UNFINISHED_OF, read_view, write_failure, write_tag
 from shared.backends.outbox import write_posting
 from shared.claim import Granted
 from shared.clock import to_millis
@@ -214,7 +214,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         if commit.failure is not None:
             sets += ["last_failure = :failure", "first_failure = if_not_exists(first_failure, :failure)"]
             values[":failure"] = write_failure(commit.failure)
-        removes = ["#until", *self._finish(commit.status, commit.result, sets, values)]
+        removes = ["#until", UNFINISHED_OF, *self._finish(commit.status, commit.result, sets, values)]
         update = f"SET {', '.join(sets)} REMOVE {', '.join(removes)}"
         return self._conditional(self.hold.record, update, "#token = :token AND #status = :running", values)
 
@@ -307,7 +307,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         update = self._conditional(
             self.hold.record,
             "SET #status = :status, updated_at = :now, death = :death, last_failure = :failure,"
-            " first_failure = if_not_exists(first_failure, :failure) REMOVE #until",
+            f" first_failure = if_not_exists(first_failure, :failure) REMOVE #until, {UNFINISHED_OF}",
             "#token = :token AND #status IN (:running, :retrying)",
             values,
         )

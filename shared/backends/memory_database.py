@@ -46,6 +46,8 @@ class MemoryDatabase:
     parked: dict[str, str] = field(default_factory=dict)
     fences: dict[str, tuple[int, str]] = field(default_factory=dict)
     accepted_by: dict[str, str] = field(default_factory=dict)
+    accepted_at: dict[str, datetime] = field(default_factory=dict)
+    unfinished: set[str] = field(default_factory=set)  # accepted for an owner, and not ended since
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def claim(self, claim: Claim, now: datetime) -> Answer:
@@ -92,6 +94,8 @@ class MemoryDatabase:
             view = JobView(record, Status.ACCEPTED, 0, acceptance.fingerprint, payload=acceptance.payload, names=names)
             self.records[record] = view
             self.accepted_by[record] = acceptance.token
+            self.accepted_at[record] = now
+            self.unfinished.add(record)
             self._put_posting(acceptance.posting, now)
             return Accepted(view)
 
@@ -104,6 +108,7 @@ class MemoryDatabase:
             if view.status in {Status.ACCEPTED, Status.RETRYING}:
                 view = replace(view, status=Status.CANCELLED, payload=None, not_before=None, expires=now + RETENTION)
                 self.records[record] = view
+                self.unfinished.discard(record)
             return view
 
     def commit(self, hold: Hold, commit: Commit, now: datetime) -> None:
@@ -124,6 +129,7 @@ class MemoryDatabase:
             for posting in commit.postings:
                 self._put_posting(posting, now)
             final = commit.status is not Status.UNKNOWN
+            self.unfinished.discard(hold.record)
             self.records[hold.record] = replace(
                 view,
                 status=commit.status,
@@ -165,6 +171,7 @@ class MemoryDatabase:
                 return
             if view.status not in {Status.RUNNING, Status.RETRYING}:
                 raise ClaimLost(_LOST)
+            self.unfinished.discard(hold.record)
             self.records[hold.record] = replace(
                 view,
                 status=Status.DEAD_LETTERED,

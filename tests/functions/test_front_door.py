@@ -6,7 +6,6 @@ import base64
 import copy
 import json
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,72 +16,16 @@ from functions.caller import owner_of
 from shared.backends.acceptances import DynamoDBAcceptances
 from shared.errors import Unavailable
 from shared.job_record import Status, record_id
+from tests.door import ACCEPT, LOOK, Client, payload
 from tests.world import Context
 
 if TYPE_CHECKING:
     from tests.stack import Stack
 
-EVENTS = Path(__file__).resolve().parents[2] / "events" / "front_door"
-ACCEPT = json.loads((EVENTS / "accept.json").read_text())
-LOOK = json.loads((EVENTS / "look.json").read_text())
-
-
-class Client:
-    """Speaks to the front door as API Gateway does."""
-
-    def __init__(self, stack: Stack) -> None:
-        self.stack = stack
-        self.door = front_door.connect(stack.settings)
-
-    def ask(self, event: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
-        answer = self.door.handle(event, Context())
-        body = json.loads(answer["body"]) if answer.get("body") else None
-        return answer["statusCode"], body, answer["headers"]
-
-    def post(
-        self,
-        body: Any,
-        *,
-        key: str | None = "k",
-        job_type: str = "capture-payment",
-        user: str | None = "user-1",
-        **changes: Any,
-    ) -> tuple[int, Any, dict[str, str]]:
-        event = copy.deepcopy(ACCEPT)
-        event.update(body=body if isinstance(body, str) else json.dumps(body), **changes)
-        event["rawPath"] = event["requestContext"]["http"]["path"] = f"/operations/{job_type}"
-        event["headers"].pop("idempotency-key")
-        if key is not None:
-            event["headers"]["Idempotency-Key"] = key
-        return self.ask(as_user(event, user))
-
-    def delete(self, operation_id: str, *, user: str | None = "user-1") -> tuple[int, Any, dict[str, str]]:
-        return self.get(operation_id, user=user, method="DELETE")
-
-    def get(
-        self, operation_id: str, *, user: str | None = "user-1", method: str = "GET"
-    ) -> tuple[int, Any, dict[str, str]]:
-        event = copy.deepcopy(LOOK)
-        event["requestContext"]["http"]["method"] = method
-        event["rawPath"] = event["requestContext"]["http"]["path"] = f"/operations/{operation_id}"
-        return self.ask(as_user(event, user))
-
-
-def as_user(event: dict[str, Any], user: str | None) -> dict[str, Any]:
-    if user is None:
-        del event["requestContext"]["authorizer"]
-    else:
-        event["requestContext"]["authorizer"]["jwt"]["claims"]["sub"] = user
-    return event
-
-
-def payload(order: str) -> dict[str, str]:
-    return {"order_id": order, "payment_intent_id": f"pi_ok_{order}"}
-
 
 @pytest.fixture
 def http(stack: Stack) -> Client:
-    return Client(stack)
+    return Client(front_door.connect(stack.settings), stack)
 
 
 def test_r3_1_a_request_is_accepted_at_once_and_its_operation_ends_with_the_result(http: Client) -> None:
