@@ -29,7 +29,8 @@ from shared.backends.powertools import PowertoolsTelemetry
 from shared.clock import Surroundings, SystemClock, random_token
 from shared.intake import Intake
 from shared.job import JobTypes
-from shared.problem import NOT_FOUND
+from shared.outcome import signature
+from shared.problem import BROKEN, NOT_FOUND
 from shared.quota import WithinQuota
 from shared.rate import Rate
 from shared.settings import Settings
@@ -92,6 +93,13 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
     @app.not_found
     def absent(_: Exception) -> Response[str]:
         return refusal(NOT_FOUND)
+
+    @app.exception_handler(Exception)  # type: ignore[untyped-decorator]  # Powertools gives it no types
+    def broken(error: Exception) -> Response[str]:
+        # Powertools would log the error's text and let Lambda log it again; it may quote what the client sent.
+        telemetry.count("request_failed", NO_JOB_TYPE)
+        telemetry.warn("request_failed", error=type(error).__name__, signature=signature(error, BROKEN.code))
+        return refusal(BROKEN)
 
     return FrontDoor(app, telemetry)
 

@@ -61,6 +61,7 @@ IS_RUNNING = Problem(
 HAS_ENDED = Problem(HTTPStatus.CONFLICT, "ended", "the operation has ended; nothing is left to cancel")
 UNAUTHENTICATED = Problem(HTTPStatus.UNAUTHORIZED, "unauthenticated", "the request carries no verified identity")
 
+BROKEN = Problem(HTTPStatus.INTERNAL_SERVER_ERROR, "broken", "a fault of ours; the same request may be sent again")
 OVER_QUOTA = Problem(
     HTTPStatus.TOO_MANY_REQUESTS,
     "too-many-unfinished",

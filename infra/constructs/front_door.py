@@ -13,6 +13,7 @@ from aws_cdk import aws_apigatewayv2_integrations as integrations
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from functions.routes import ROUTES
 from infra.constructs.alarms import FrontDoorAlarms
 from infra.constructs.function import Function, Place, Shape
 from infra.grants import ACCEPT, CANCEL, LIST, LOOK, OUTBOX_WRITE, QUERY_INDEX, allow, allow_table
@@ -30,12 +31,6 @@ SHAPE = Shape(
     description="front door: accepts jobs over HTTP",
     timeout=timedelta(seconds=6),  # a client that waits longer has better things to do: its key makes a repeat safe
     memory=512,
-)
-ROUTES = (
-    (api.HttpMethod.POST, "/operations/{job_type}"),
-    (api.HttpMethod.GET, "/operations"),
-    (api.HttpMethod.GET, "/operations/{operation_id}"),
-    (api.HttpMethod.DELETE, "/operations/{operation_id}"),
 )
 # What is logged of a request: no header, no body, no query, and no key.
 LOGGED = {
@@ -94,8 +89,8 @@ class FrontDoor(Construct):
             default_authorizer=_authorizer(identity),
         )
         integration = integrations.HttpLambdaIntegration("ToDoor", self.function)
-        for method, path in ROUTES:
-            self.api.add_routes(path=path, methods=[method], integration=integration)
+        for route in ROUTES:
+            self.api.add_routes(path=route.path, methods=[api.HttpMethod[route.method]], integration=integration)
         log_group = logs.LogGroup(
             self,
             "Access",

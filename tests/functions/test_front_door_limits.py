@@ -3,59 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from functions import front_door
 from functions.answers import refusal
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.memory_owned_jobs import MemoryOwnedJobs
 from shared.backends.memory_rates import MemoryRates
-from shared.clock import Surroundings
 from shared.errors import CacheUnavailable
 from shared.problem import too_many_requests
 from shared.settings import OwnerLimits
-from shared.telemetry import NO_JOB_TYPE, Silent
 from tests.door import Client, payload
-from tests.world import Counter as Names
+from tests.functions.house import LIMITS, House
 from tests.world import FakeClock
 
 if TYPE_CHECKING:
     from shared.rate import Rate
     from tests.stack import Stack
-
-LIMITS = OwnerLimits(requests_per_second=2, burst=4, unfinished=2)
-
-
-@dataclass
-class House:
-    """A front door over memory, for owners that are limited."""
-
-    limits: OwnerLimits = LIMITS
-    rates: Any = None
-    clock: FakeClock = field(default_factory=FakeClock)
-    telemetry: Silent = field(default_factory=Silent)
-
-    def __post_init__(self) -> None:
-        self.database = MemoryDatabase(self.clock)
-        self.rates = self.rates or MemoryRates(self.clock)
-        door = front_door.assemble(
-            accepts=self.database,
-            records=self.database,
-            jobs=MemoryOwnedJobs(self.database),
-            rates=self.rates,
-            limits=self.limits,
-            here=Surroundings(self.clock, Random(1), Names()),  # noqa: S311 - repeatable
-            telemetry=self.telemetry,
-        )
-        self.http = Client(door)
-
-    def counted(self, metric: str) -> int:
-        return self.telemetry.counts[metric, NO_JOB_TYPE]
 
 
 def test_api4_over_its_rate_an_owner_is_told_when_to_come_again_on_every_route() -> None:
