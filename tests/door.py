@@ -33,11 +33,15 @@ class Client:
     def request(
         self, method: str, path: str, *, user: str | None = "user-1", query: str = "", **changes: Any
     ) -> Answer:
-        """Any request; `changes` replace what stands in the event."""
+        """Any request; `changes` replace what stands in the event, `authorizer` what API Gateway says of the caller."""
         event = copy.deepcopy(LOOK)
         event["requestContext"]["http"].update(method=method, path=path)
+        if "authorizer" in changes:
+            event["requestContext"]["authorizer"] = changes.pop("authorizer")
+        else:
+            as_user(event, user)
         event.update(rawPath=path, rawQueryString=query, **changes)
-        return self.ask(as_user(event, user))
+        return self.ask(event)
 
     def post(
         self,

@@ -26,11 +26,12 @@ class House:
 
     limits: OwnerLimits = LIMITS
     rates: Any = None
+    database: Any = None
     clock: FakeClock = field(default_factory=FakeClock)
     telemetry: Silent = field(default_factory=Silent)
 
     def __post_init__(self) -> None:
-        self.database = MemoryDatabase(self.clock)
+        self.database = self.database or MemoryDatabase(self.clock)
         self.rates = self.rates or MemoryRates(self.clock)
         self.door = front_door.assemble(
             accepts=self.database,

@@ -2066,4 +2066,32 @@ MUTANTS = (
         "        if name in found:",
         DOOR_LIST,
     ),
+    Mutant(
+        "what a client sent stands in no log, also where an error quotes it",
+        "functions/front_door.py",
+        "error=type(error).__name__, signature=signature(error, BROKEN.code)",
+        "error=str(error), signature=signature(error, BROKEN.code)",
+        "tests/functions/test_front_door_canary.py tests/functions/test_front_door_owners.py",
+    ),
+    Mutant(
+        "nothing leaves the front door but what is listed",
+        "functions/operations.py",
+        "    if operation.error is not None:\n",
+        '    fields["attempts"] = 0\n    if operation.error is not None:\n',
+        "tests/functions/test_front_door_owners.py",
+    ),
+    Mutant(
+        "a development token names the key that signed it",
+        "local/tokens.py",
+        'if jwt.get_unverified_header(token).get("kid") != self.kid:',
+        "if False:",
+        "tests/local/test_tokens.py",
+    ),
+    Mutant(
+        "a development token ends",
+        "local/tokens.py",
+        'ended = float(claims["exp"]) + leeway <= now',
+        'ended = float(claims["exp"]) < 0',
+        "tests/local/test_tokens.py",
+    ),
 )
