@@ -14,7 +14,7 @@ ENVIRONMENT := .venv/.made
 unexport PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help demo test check synth simulate faults soak mutants format clean
+.PHONY: help demo test check synth simulate faults soak mutants api openapi format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -45,6 +45,12 @@ soak: $(ENVIRONMENT) ## real workers under load and chaos for MINUTES=30, then t
 
 mutants: $(ENVIRONMENT) ## take out each guard and see its test turn red
 	$(PYTHON) -m tests.mutants $(ARGS)
+
+api: $(ENVIRONMENT) ## Schemathesis at length against the front door: ARGS="--max-examples 1000"
+	$(PYTHON) -m tests.api $(ARGS) >/dev/null
+
+openapi: $(ENVIRONMENT) ## docs/openapi.json from the declarations
+	$(PYTHON) -m functions.openapi
 
 format: $(ENVIRONMENT) ## put the code into shape
 	.venv/bin/ruff format .

@@ -1,154 +1,107 @@
-"""The HTTP front door: accepts jobs from clients that repeat themselves, and tells them how their operations stand.
+"""The HTTP front door: puts its parts together and answers API Gateway's events.
 
-`POST /operations/{job-type}` with an Idempotency-Key answers 202 at once; `GET /operations/{id}` reads the truth and causes
-nothing; `DELETE` cancels what no attempt holds. The owner is the identity that API Gateway has verified, never anything that the client says.
+Each group of routes is a module of its own and adds itself to the app: `operations`. Here is what holds for all of them: a path
+that is not there, an error that nobody thought of, the counts.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 import os
 from dataclasses import dataclass
 from http import HTTPStatus
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
-from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 
 from functions import payments
+from functions.answers import refusal
+from functions.callers_rate import keep_rate
+from functions.operations import Operations, add_operations
 from shared.backends.acceptances import DynamoDBAcceptances
 from shared.backends.aws import client
 from shared.backends.dynamodb import DynamoDBItems
 from shared.backends.dynamodb_records import DynamoDBJobRecords
 from shared.backends.fences import DynamoDBFences
 from shared.backends.job_record_layer import JobRecordLayer
+from shared.backends.owned_jobs import DynamoDBOwnedJobs
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.clock import Surroundings, SystemClock, random_token
-from shared.errors import Malformed, Unavailable
 from shared.intake import Intake
 from shared.job import JobTypes
-from shared.operation import OperationStatus
-from shared.problem import HAS_ENDED, IS_RUNNING, NOT_FOUND, UNAUTHENTICATED, Problem, problem_of
+from shared.outcome import signature
+from shared.problem import BROKEN, NOT_FOUND
+from shared.quota import WithinQuota
+from shared.rate import Rate
 from shared.settings import Settings
 from shared.telemetry import NO_JOB_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from aws_lambda_powertools.event_handler import Response
 
-    from shared.operation import Operation
+    from shared.acceptance import AcceptsJobs
+    from shared.clock import Clock
+    from shared.job_record import JobRecords
+    from shared.owned_jobs import OwnedJobs
+    from shared.rate import Rates
+    from shared.settings import OwnerLimits
     from shared.telemetry import Telemetry
 
 WORKERS = (payments.WORKER,)
 OPEN = {job.name: worker.name for worker in WORKERS for job in worker.jobs if job.open_to_clients}
-POLL_SECONDS = 2  # how soon a client may look again
-NEVER_STORED = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 @dataclass(frozen=True, slots=True)
 class FrontDoor:
-    """Answers requests; what it needs is given to it."""
+    """Answers events of API Gateway."""
 
-    intake: Intake
+    app: APIGatewayHttpResolver
     telemetry: Telemetry
 
-    def accept(self, owner: str, job_type: str, key: str | None, body: str) -> Response[str]:
-        """Start a job, or find the one that this key has started."""
+    def handle(self, event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - the Lambda context
+        """Answer one request."""
+        self.telemetry.invocation(context.aws_request_id)
         try:
-            receipt = self.intake.accept(owner, job_type, key, body)
-        except (Malformed, Unavailable) as error:
-            return self._refuse(problem_of(error))
-        operation = receipt.operation
-        self.telemetry.count("replayed" if receipt.replayed else "accepted", operation.job_type)
-        headers = {
-            "Location": f"/operations/{operation.operation_id}",
-            "Retry-After": str(POLL_SECONDS),
-            "Idempotent-Replayed": str(receipt.replayed).lower(),
-        }
-        return _answer(HTTPStatus.ACCEPTED, _shown(operation), headers)
-
-    def look(self, owner: str, operation_id: str) -> Response[str]:
-        """Tell how an operation stands; one of another owner is as absent as one that never was."""
-        try:
-            operation = self.intake.look(owner, operation_id)
-        except Unavailable as error:
-            return self._refuse(problem_of(error))
-        if operation is None:
-            return self._refuse(NOT_FOUND)
-        headers = {} if operation.is_final else {"Retry-After": str(POLL_SECONDS)}
-        return _answer(HTTPStatus.OK, _shown(operation), headers)
-
-    def cancel(self, owner: str, operation_id: str) -> Response[str]:
-        """Cancel what no attempt holds; a cancelled operation stays so, whatever messages still come."""
-        try:
-            operation = self.intake.cancel(owner, operation_id)
-        except Unavailable as error:
-            return self._refuse(problem_of(error))
-        if operation is None:
-            return self._refuse(NOT_FOUND)
-        if operation.status is OperationStatus.CANCELLED:
-            self.telemetry.count("cancelled", operation.job_type)
-            return _answer(HTTPStatus.OK, _shown(operation), {})
-        return self._refuse(HAS_ENDED if operation.is_final else IS_RUNNING)
-
-    def _refuse(self, problem: Problem) -> Response[str]:
-        self.telemetry.count("refused", NO_JOB_TYPE)
-        return refusal(problem)
+            answered = self.app.resolve(event, context)
+            if answered["statusCode"] >= HTTPStatus.BAD_REQUEST:
+                self.telemetry.count("refused", NO_JOB_TYPE)
+            return answered
+        finally:
+            self.telemetry.flush()
 
 
-def refusal(problem: Problem) -> Response[str]:
-    """A problem as an answer."""
-    headers: dict[str, str] = {}
-    if problem.retry_after is not None:
-        headers["Retry-After"] = str(max(1, round(problem.retry_after.total_seconds())))
-    return _answer(problem.status, problem.body, headers, "application/problem+json")
+def assemble(  # noqa: PLR0913 - the parts, by keyword only
+    *,
+    accepts: AcceptsJobs,
+    records: JobRecords,
+    jobs: OwnedJobs,
+    rates: Rates | None,
+    limits: OwnerLimits | None,
+    here: Surroundings,
+    telemetry: Telemetry,
+) -> FrontDoor:
+    """Put a front door together from given parts; without `rates` or `limits` owners are not limited one by one."""
+    job_types = JobTypes.of(*(job for worker in WORKERS for job in worker.jobs if job.open_to_clients))
+    app = APIGatewayHttpResolver()
+    if limits is not None:
+        accepts = WithinQuota(accepts, records, jobs, limits.unfinished)
+        if rates is not None:
+            keep_rate(app, rates, Rate(limits.requests_per_second, limits.burst), telemetry)
+    intake = Intake(job_types, OPEN, accepts, records, here)
+    add_operations(app, Operations(intake, jobs, here.clock, telemetry))
 
+    @app.not_found
+    def absent(_: Exception) -> Response[str]:
+        return refusal(NOT_FOUND)
 
-def _answer(
-    status: HTTPStatus, body: Mapping[str, object], headers: Mapping[str, str], kind: str = "application/json"
-) -> Response[str]:
-    return Response(status.value, kind, json.dumps(body, ensure_ascii=False), {**NEVER_STORED, **headers})
+    @app.exception_handler(Exception)  # type: ignore[untyped-decorator]  # Powertools gives it no types
+    def broken(error: Exception) -> Response[str]:
+        # Powertools would log the error's text and let Lambda log it again; it may quote what the client sent.
+        telemetry.count("request_failed", NO_JOB_TYPE)
+        telemetry.warn("request_failed", error=type(error).__name__, signature=signature(error, BROKEN.code))
+        return refusal(BROKEN)
 
-
-def _shown(operation: Operation) -> dict[str, object]:
-    """What leaves the house: these fields and no others."""
-    shown: dict[str, object] = {
-        "operation_id": operation.operation_id,
-        "job_type": operation.job_type,
-        "status": operation.status.value,
-    }
-    if operation.result is not None:
-        shown["result"] = operation.result
-    if operation.error is not None:
-        shown["error"] = operation.error
-    return shown
-
-
-def owner_of(event: Mapping[str, Any]) -> str | None:
-    """The caller whom API Gateway's JWT authoriser, or IAM, has verified; None if nobody has."""
-    authorizer = (event.get("requestContext") or {}).get("authorizer") or {}
-    claims = (authorizer.get("jwt") or {}).get("claims") or {}
-    subject = claims.get("sub")
-    if isinstance(subject, str) and subject.strip():
-        return f"jwt:{claims.get('iss', '')}:{subject}"  # a subject is unique within its issuer alone
-    arn = (authorizer.get("iam") or {}).get("userArn")
-    return f"iam:{arn}" if isinstance(arn, str) and arn else None
-
-
-def body_of(event: Mapping[str, Any]) -> str:
-    """The body's text.
-
-    Raises:
-        Malformed: it is no text in UTF-8.
-    """
-    body = event.get("body") or ""
-    if not event.get("isBase64Encoded"):
-        return str(body)
-    try:
-        return base64.b64decode(body, validate=True).decode()
-    except (binascii.Error, ValueError) as error:
-        raise Malformed("malformed-encoding", "the body is no text in UTF-8") from error
+    return FrontDoor(app, telemetry)
 
 
 def connect(settings: Settings) -> FrontDoor:
@@ -156,61 +109,31 @@ def connect(settings: Settings) -> FrontDoor:
     clock, random, dynamodb = SystemClock(), SystemRandom(), client("dynamodb")
     layer = JobRecordLayer(dynamodb, settings.jobs_table, DynamoDBItems(dynamodb, {}), settings.outbox_table)
     fences = DynamoDBFences(dynamodb, settings.jobs_table, clock, random)
-    intake = Intake(
-        JobTypes.of(*(job for worker in WORKERS for job in worker.jobs if job.open_to_clients)),
-        OPEN,
-        DynamoDBAcceptances(dynamodb, settings.jobs_table, settings.outbox_table, clock, random),
-        DynamoDBJobRecords(layer, fences, clock, random),
-        Surroundings(clock, random, random_token),
+    return assemble(
+        accepts=DynamoDBAcceptances(dynamodb, settings.jobs_table, settings.outbox_table, clock, random),
+        records=DynamoDBJobRecords(layer, fences, clock, random),
+        jobs=DynamoDBOwnedJobs(dynamodb, settings.jobs_table, clock, random),
+        rates=_rates(settings, clock),
+        limits=settings.owner_limits,
+        here=Surroundings(clock, random, random_token),
+        telemetry=PowertoolsTelemetry("front-door"),
     )
-    return FrontDoor(intake, PowertoolsTelemetry("front-door"))
 
 
-def routes(door: FrontDoor) -> APIGatewayHttpResolver:
-    """The routes of the API."""
-    app = APIGatewayHttpResolver()
+def _rates(settings: Settings, clock: Clock) -> Rates | None:
+    if not settings.cache_host:
+        return None
+    from shared.backends.elasticache import connection  # noqa: PLC0415 - without a cache nothing of this is loaded
+    from shared.backends.redis_rates import RedisRates  # noqa: PLC0415 - as above
 
-    @app.post("/operations/<job_type>")
-    def accept(job_type: str) -> Response[str]:
-        event = app.current_event.raw_event
-        owner = owner_of(event)
-        if owner is None:
-            return refusal(UNAUTHENTICATED)
-        headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
-        try:
-            body = body_of(event)
-        except Malformed as error:
-            return refusal(problem_of(error))
-        return door.accept(owner, job_type, headers.get("idempotency-key"), body)
-
-    @app.get("/operations/<operation_id>")
-    def look(operation_id: str) -> Response[str]:
-        owner = owner_of(app.current_event.raw_event)
-        return refusal(UNAUTHENTICATED) if owner is None else door.look(owner, operation_id)
-
-    @app.delete("/operations/<operation_id>")
-    def cancel(operation_id: str) -> Response[str]:
-        owner = owner_of(app.current_event.raw_event)
-        return refusal(UNAUTHENTICATED) if owner is None else door.cancel(owner, operation_id)
-
-    @app.not_found
-    def absent(_: Exception) -> Response[str]:
-        return refusal(NOT_FOUND)
-
-    return app
+    return RedisRates(connection(settings, clock, most=2))  # a function answers one request at a time
 
 
-_doors: list[tuple[FrontDoor, APIGatewayHttpResolver]] = []
+_doors: list[FrontDoor] = []
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - the Lambda context
     """Answer one request."""
     if not _doors:
-        door = connect(Settings.from_environ(os.environ))
-        _doors.append((door, routes(door)))
-    door, app = _doors[0]
-    door.telemetry.invocation(context.aws_request_id)
-    try:
-        return app.resolve(event, context)
-    finally:
-        door.telemetry.flush()
+        _doors.append(connect(Settings.from_environ(os.environ)))
+    return _doors[0].handle(event, context)

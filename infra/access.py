@@ -5,7 +5,7 @@ ElastiCache hands the string to the server as the rules of an ACL user; the test
 
 from __future__ import annotations
 
-PREFIXES = ("cache:", "lease:")
+PREFIXES = ("cache:", "lease:", "rate:")
 SCRIPTS = (
     "del",
     "get",

@@ -26,11 +26,12 @@ JOB_RECORDS = ("dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:ConditionChe
 ACCEPT = ("dynamodb:PutItem",)
 CANCEL = ("dynamodb:UpdateItem",)
 LOOK = ("dynamodb:GetItem",)
+LIST = ("dynamodb:BatchGetItem",)
+QUERY_INDEX = ("dynamodb:Query",)
 OUTBOX_WRITE = ("dynamodb:PutItem",)
 OUTBOX_MARK = ("dynamodb:UpdateItem",)
 OUTBOX_SWEEP = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
 RESCUE = ("dynamodb:GetItem", "dynamodb:UpdateItem")
-OUTBOX_SWEEP_INDEX = ("dynamodb:Query",)
 STREAM_READ = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams")
 TABLE = {
     Right.READ: ("dynamodb:GetItem", "dynamodb:ConditionCheckItem"),

@@ -8,6 +8,9 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shared.errors import DeclarationError
+from shared.settings import OwnerLimits
+
+MOST_COUNTED = 2000  # keys of an index fit into the one megabyte that a query reads at once
 
 
 class Identity(BaseModel):
@@ -18,6 +21,9 @@ class Identity(BaseModel):
         issuer: of the tokens, as they name it; an https URL.
         audience: for whom the tokens are made; one of these must be named by a token.
         requests_per_second: of all clients together, with bursts of twice as many.
+        owner_requests_per_second: of one caller, of any kind; refused beyond with 429.
+        owner_burst: requests of one caller at once after a rest.
+        owner_unfinished: operations of one caller that have not ended; about so many, since the count is a moment behind.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -26,6 +32,14 @@ class Identity(BaseModel):
     issuer: str | None = None
     audience: tuple[str, ...] = ()
     requests_per_second: int = Field(default=100, ge=1, le=10_000)
+    owner_requests_per_second: int = Field(default=20, ge=1, le=10_000)
+    owner_burst: int = Field(default=40, ge=1, le=10_000)
+    owner_unfinished: int = Field(default=1000, ge=1, le=MOST_COUNTED)
+
+    @property
+    def owner_limits(self) -> OwnerLimits:
+        """What one caller may ask, as the function is told."""
+        return OwnerLimits(self.owner_requests_per_second, self.owner_burst, self.owner_unfinished)
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

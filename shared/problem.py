@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING
 
 from shared.errors import Malformed, Unavailable
 from shared.intake import OtherPayloadForKey, TooLarge, UnknownJobType
+from shared.quota import OverQuota
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 COME_AGAIN = timedelta(seconds=2)
+SOME_HAVE_ENDED = timedelta(seconds=10)
 # What a client's text is that cannot even be read; everything else that is malformed can be read and is wrong.
-UNREADABLE = frozenset({"malformed-json", "malformed-encoding", "missing-idempotency-key", "invalid-idempotency-key"})
+UNREADABLE = frozenset(
+    {"malformed-json", "malformed-encoding", "missing-idempotency-key", "invalid-idempotency-key", "invalid-query"}
+)
+FIELD_BY_FIELD = frozenset({"invalid-payload", "invalid-query"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,7 @@ class Problem:
     Attributes:
         code: stable, for programs.
         detail: for people; None where the title says it all.
-        errors: of a payload, one for each field: its path and the rule it breaks.
+        errors: of a payload or a query, one for each field: its path and the rule it breaks.
         retry_after: when the same request may be sent again.
     """
 
@@ -56,8 +61,21 @@ IS_RUNNING = Problem(
 HAS_ENDED = Problem(HTTPStatus.CONFLICT, "ended", "the operation has ended; nothing is left to cancel")
 UNAUTHENTICATED = Problem(HTTPStatus.UNAUTHORIZED, "unauthenticated", "the request carries no verified identity")
 
+BROKEN = Problem(HTTPStatus.INTERNAL_SERVER_ERROR, "broken", "a fault of ours; the same request may be sent again")
+OVER_QUOTA = Problem(
+    HTTPStatus.TOO_MANY_REQUESTS,
+    "too-many-unfinished",
+    "wait for some of your operations to end, or cancel them; the same request may then be sent again",
+    retry_after=SOME_HAVE_ENDED,
+)
 
-def problem_of(error: Malformed | Unavailable) -> Problem:
+
+def too_many_requests(wait: timedelta) -> Problem:
+    """The caller has to wait so long before it may ask anything."""
+    return Problem(HTTPStatus.TOO_MANY_REQUESTS, "too-many-requests", "ask less often", retry_after=wait)
+
+
+def problem_of(error: Malformed | Unavailable | OverQuota) -> Problem:
     """What a refused request is told."""
     match error:
         case Unavailable(after=after):
@@ -67,20 +85,21 @@ def problem_of(error: Malformed | Unavailable) -> Problem:
                 "nothing is lost: the same request with the same key may be sent again",
                 retry_after=after or COME_AGAIN,
             )
+        case OverQuota():
+            return OVER_QUOTA
         case UnknownJobType():
             return Problem(HTTPStatus.NOT_FOUND, error.reason, error.detail)
         case TooLarge():
             return Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error.reason, error.detail)
         case OtherPayloadForKey():
             return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, error.reason, error.detail)
-    if error.reason in UNREADABLE:
-        return Problem(HTTPStatus.BAD_REQUEST, error.reason, error.detail)
-    errors = tuple(_fields(error.detail)) if error.reason == "invalid-payload" else ()
-    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, error.reason, None if errors else error.detail, errors)
+    status = HTTPStatus.BAD_REQUEST if error.reason in UNREADABLE else HTTPStatus.UNPROCESSABLE_ENTITY
+    errors = tuple(_fields(error.detail)) if error.reason in FIELD_BY_FIELD else ()
+    return Problem(status, error.reason, None if errors else error.detail, errors)
 
 
 def _fields(detail: str) -> list[dict[str, str]]:
-    """The fields that the schema's refusal names (see `describe` in shared/message.py)."""
+    """The fields that a refusal names (see `describe` in shared/message.py)."""
     found = []
     for part in detail.split("; "):
         field, _, rule = part.partition(": ")

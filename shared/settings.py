@@ -5,7 +5,7 @@ A name is spelled once, here. Values that are secret never stand in the environm
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING
 
 from shared.errors import SettingsError
@@ -22,6 +22,21 @@ _MAPS = {
     "routes": "ROUTE_",
     "recurring": "RECURRING_",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerLimits:
+    """What one owner may ask of the front door.
+
+    Attributes:
+        requests_per_second: of any kind, in the long run.
+        burst: requests at once after a rest.
+        unfinished: operations that have not ended.
+    """
+
+    requests_per_second: int
+    burst: int
+    unfinished: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +60,7 @@ class Settings:
         cache_user: user of ElastiCache that the function is, by IAM; empty where the cache asks nobody who it is.
         cache_name: name of the cache, which that user's token is signed for.
         pace: factor on every declared duration; 1 but for the local stage.
+        owner_limits: what one owner may ask; only the front door is told.
     """
 
     stage: str
@@ -63,6 +79,7 @@ class Settings:
     cache_user: str = ""
     cache_name: str = ""
     pace: float = 1.0
+    owner_limits: OwnerLimits | None = None
 
     def to_environ(self) -> dict[str, str]:
         """The environment variables that `from_environ` reads back; values may be CDK tokens."""
@@ -78,6 +95,8 @@ class Settings:
             f"{PREFIX}CACHE_NAME": self.cache_name,
             f"{PREFIX}PACE": str(self.pace),
         }
+        if self.owner_limits is not None:
+            environ[f"{PREFIX}OWNER_LIMITS"] = ",".join(map(str, astuple(self.owner_limits)))
         for attribute, infix in _MAPS.items():
             for name, value in getattr(self, attribute).items():
                 environ[f"{PREFIX}{infix}{name.upper().replace('-', '_')}"] = value
@@ -115,6 +134,7 @@ class Settings:
             cache_user=_read(environ, "CACHE_USER", default=""),
             cache_name=_read(environ, "CACHE_NAME", default=""),
             pace=pace_number,
+            owner_limits=_owner_limits(environ),
             **maps,
         )
 
@@ -125,6 +145,18 @@ def _read(environ: Mapping[str, str], name: str, default: str | None = None) -> 
         message = f"{PREFIX}{name} is not set: deploy the function through infra, which sets it."
         raise SettingsError(message)
     return value
+
+
+def _owner_limits(environ: Mapping[str, str]) -> OwnerLimits | None:
+    value = environ.get(f"{PREFIX}OWNER_LIMITS")
+    if value is None:
+        return None
+    try:
+        per_second, burst, unfinished = map(int, value.split(","))
+    except ValueError as error:
+        message = f"{PREFIX}OWNER_LIMITS={value!r}: set three whole numbers, like 20,40,1000."
+        raise SettingsError(message) from error
+    return OwnerLimits(per_second, burst, unfinished)
 
 
 def _flag(environ: Mapping[str, str], name: str) -> bool:

@@ -13,9 +13,10 @@ from shared.backends.aws import client
 from shared.backends.dynamodb import DynamoDBItems
 from shared.backends.dynamodb_records import DynamoDBJobRecords
 from shared.backends.fences import DynamoDBFences
-from shared.backends.job_record_item import LOOK_AT, UNENDED
+from shared.backends.job_record_item import CREATED_AT, LISTED_FOR, LOOK_AT, UNENDED, UNFINISHED_OF
 from shared.backends.job_record_layer import JobRecordLayer
 from shared.backends.outbox import DynamoDBOutbox
+from shared.backends.owned_jobs import BY_OWNER, UNFINISHED, DynamoDBOwnedJobs
 
 if TYPE_CHECKING:
     from shared.clock import Clock
@@ -47,7 +48,12 @@ class Database:
         for table in tables:
             keys = [table.key] if table.sort_key is None else [table.key, table.sort_key]
             _create(dynamodb, names[table.name], keys)
-        _create(dynamodb, f"jobs-{suffix}", ["id"], unended=[UNENDED, LOOK_AT])
+        lists = {
+            "unended": [UNENDED, LOOK_AT],
+            BY_OWNER: [LISTED_FOR, CREATED_AT],
+            UNFINISHED: [UNFINISHED_OF, CREATED_AT],
+        }
+        _create(dynamodb, f"jobs-{suffix}", ["id"], **lists)
         _create(dynamodb, f"outbox-{suffix}", ["id"], waiting=["pending", "due_at"])
         return cls(dynamodb, f"jobs-{suffix}", f"outbox-{suffix}", names)
 
@@ -66,6 +72,9 @@ class Database:
 
     def acceptances(self, clock: Clock) -> DynamoDBAcceptances:
         return DynamoDBAcceptances(self.client, self.jobs_table, self.outbox_table, clock, Random(2))  # noqa: S311 - repeatable
+
+    def owned(self, clock: Clock) -> DynamoDBOwnedJobs:
+        return DynamoDBOwnedJobs(self.client, self.jobs_table, clock, Random(3))  # noqa: S311 - repeatable
 
     def records(self, clock: Clock) -> DynamoDBJobRecords:
         layer = JobRecordLayer(self.client, self.jobs_table, self.items, self.outbox_table)

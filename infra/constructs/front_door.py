@@ -13,10 +13,12 @@ from aws_cdk import aws_apigatewayv2_integrations as integrations
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from functions.routes import ROUTES
 from infra.constructs.alarms import FrontDoorAlarms
-from infra.constructs.function import Function, Shape
-from infra.grants import ACCEPT, CANCEL, LOOK, OUTBOX_WRITE, allow_table
+from infra.constructs.function import Function, Place, Shape
+from infra.grants import ACCEPT, CANCEL, LIST, LOOK, OUTBOX_WRITE, QUERY_INDEX, allow, allow_table
 from infra.settings import LOG_RETENTION
+from shared.backends.owned_jobs import BY_OWNER, UNFINISHED
 from shared.settings import Settings
 
 if TYPE_CHECKING:
@@ -29,11 +31,6 @@ SHAPE = Shape(
     description="front door: accepts jobs over HTTP",
     timeout=timedelta(seconds=6),  # a client that waits longer has better things to do: its key makes a repeat safe
     memory=512,
-)
-ROUTES = (
-    (api.HttpMethod.POST, "/operations/{job_type}"),
-    (api.HttpMethod.GET, "/operations/{operation_id}"),
-    (api.HttpMethod.DELETE, "/operations/{operation_id}"),
 )
 # What is logged of a request: no header, no body, no query, and no key.
 LOGGED = {
@@ -54,12 +51,19 @@ class FrontDoor(Construct):
         self, scope: Construct, construct_id: str, *, identity: Identity, foundation: Foundation, package: Package
     ) -> None:
         super().__init__(scope, construct_id)
-        stage, tables = foundation.stage, foundation.tables
+        stage, tables, cache = foundation.stage, foundation.tables, foundation.cache
         settings = Settings(
             stage=stage.name,
             jobs_table=tables.jobs.table_name,
             outbox_table=tables.outbox.table_name,
+            cache_host=cache.host,
+            cache_port=cache.port,
+            cache_tls=stage.cache_tls,
+            cache_cluster=stage.cache_cluster,
+            cache_user=cache.user,
+            cache_name=cache.name if cache.user else "",
             pace=stage.pace,
+            owner_limits=identity.owner_limits,
         )
         function = Function(
             self,
@@ -69,10 +73,14 @@ class FrontDoor(Construct):
             package=package,
             environ=settings.to_environ(),
             key=foundation.key,
+            place=Place(foundation.network, egress=False),
         )
         self.function = function.resource
-        allow_table(function.role, tables.jobs, (*ACCEPT, *LOOK, *CANCEL))
+        allow_table(function.role, tables.jobs, (*ACCEPT, *LOOK, *LIST, *CANCEL))
+        for index in (BY_OWNER, UNFINISHED):
+            allow(function.role, QUERY_INDEX, f"{tables.jobs.table_arn}/index/{index}")
         allow_table(function.role, tables.outbox, OUTBOX_WRITE)
+        cache.admit(function.role)
         self.api = api.HttpApi(
             self,
             "Api",
@@ -81,8 +89,8 @@ class FrontDoor(Construct):
             default_authorizer=_authorizer(identity),
         )
         integration = integrations.HttpLambdaIntegration("ToDoor", self.function)
-        for method, path in ROUTES:
-            self.api.add_routes(path=path, methods=[method], integration=integration)
+        for route in ROUTES:
+            self.api.add_routes(path=route.path, methods=[api.HttpMethod[route.method]], integration=integration)
         log_group = logs.LogGroup(
             self,
             "Access",

@@ -14,7 +14,7 @@ from constructs import Construct
 from infra.constructs.alarms import SweeperAlarms
 from infra.constructs.function import Function, Shape
 from infra.constructs.sending import let_send, sender_settings
-from infra.grants import OUTBOX_SWEEP, OUTBOX_SWEEP_INDEX, RESCUE, allow, allow_table
+from infra.grants import OUTBOX_SWEEP, QUERY_INDEX, RESCUE, allow, allow_table
 from shared.backends.outbox import WAITING
 from shared.backends.unended import INDEX
 
@@ -52,10 +52,10 @@ class OutboxSweeper(Construct):
         )
         self.function = function.resource
         allow_table(function.role, outbox, OUTBOX_SWEEP)
-        allow(function.role, OUTBOX_SWEEP_INDEX, f"{outbox.table_arn}/index/{WAITING}")
+        allow(function.role, QUERY_INDEX, f"{outbox.table_arn}/index/{WAITING}")
         jobs = foundation.tables.jobs
         allow_table(function.role, jobs, RESCUE)
-        allow(function.role, OUTBOX_SWEEP_INDEX, f"{jobs.table_arn}/index/{INDEX}")
+        allow(function.role, QUERY_INDEX, f"{jobs.table_arn}/index/{INDEX}")
         events.Rule(
             self,
             "EveryMinute",

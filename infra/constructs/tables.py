@@ -9,8 +9,9 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 from infra.names import camel
-from shared.backends.job_record_item import LOOK_AT, UNENDED
+from shared.backends.job_record_item import CREATED_AT, LISTED_FOR, LOOK_AT, UNENDED, UNFINISHED_OF
 from shared.backends.outbox import WAITING
+from shared.backends.owned_jobs import BY_OWNER, UNFINISHED
 from shared.backends.unended import INDEX
 
 if TYPE_CHECKING:
@@ -31,19 +32,11 @@ class Tables(Construct):
         self._key = key
         self._business: dict[str, dynamodb.Table] = {}
         self.jobs = self._table("Jobs", key="id")
-        self.jobs.add_global_secondary_index(
-            index_name=INDEX,
-            partition_key=_string(UNENDED),
-            sort_key=_string(LOOK_AT),
-            projection_type=dynamodb.ProjectionType.KEYS_ONLY,
-        )
         self.outbox = self._table("Outbox", key="id", stream=dynamodb.StreamViewType.NEW_IMAGE)
-        self.outbox.add_global_secondary_index(
-            index_name=WAITING,
-            partition_key=_string("pending"),
-            sort_key=_string("due_at"),
-            projection_type=dynamodb.ProjectionType.KEYS_ONLY,
-        )
+        _index(self.jobs, INDEX, UNENDED, LOOK_AT)
+        _index(self.jobs, BY_OWNER, LISTED_FOR, CREATED_AT)
+        _index(self.jobs, UNFINISHED, UNFINISHED_OF, CREATED_AT)
+        _index(self.outbox, WAITING, "pending", "due_at")
 
     def business(self, table: Table) -> dynamodb.Table:
         """The table of that declaration."""
@@ -77,6 +70,16 @@ class Tables(Construct):
             deletion_protection=self._stage.retain,
             removal_policy=RemovalPolicy.RETAIN if self._stage.retain else RemovalPolicy.DESTROY,
         )
+
+
+def _index(table: dynamodb.Table, name: str, key: str, sort_key: str) -> None:
+    """A sparse index: it holds the keys of those items alone that have both attributes."""
+    table.add_global_secondary_index(
+        index_name=name,
+        partition_key=_string(key),
+        sort_key=_string(sort_key),
+        projection_type=dynamodb.ProjectionType.KEYS_ONLY,
+    )
 
 
 def _string(name: str) -> dynamodb.Attribute:

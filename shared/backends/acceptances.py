@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from shared.acceptance import Accepted, Overtaken, answer_for
 from shared.backends.aws import translated
-from shared.backends.job_record_item import WATCHED, read_view, watched_from
+from shared.backends.job_record_item import LISTED_FOR, OPEN, UNFINISHED_OF, read_view, watched_from
 from shared.backends.outbox import write_posting
 from shared.clock import from_millis, to_millis
 from shared.errors import Refused, Unavailable
@@ -127,7 +127,7 @@ class DynamoDBAcceptances:
                     Key={"id": {"S": record}},
                     UpdateExpression=(
                         "SET #status = :cancelled, updated_at = :now, ended_at = :now, expiration = :expires, #ttl = :ttl"
-                        f" REMOVE payload, not_before, {WATCHED}"
+                        f" REMOVE payload, not_before, {OPEN}"
                     ),
                     ConditionExpression=f"#owner = :owner AND #status IN (:accepted, :retrying) AND {waiting}",
                     ExpressionAttributeNames={"#status": "status", "#owner": "owner", "#ttl": "ttl"},
@@ -196,6 +196,8 @@ def write_accepted(acceptance: Acceptance, now: datetime) -> dict[str, Any]:
         "accepted_by": acceptance.token,
         "created_at": now.isoformat(),
         "updated_at": now.isoformat(),
+        LISTED_FOR: acceptance.owner,
+        UNFINISHED_OF: acceptance.owner,
     }
     waits: dict[str, Any] = {}
     if acceptance.run_at is not None:

@@ -27,6 +27,11 @@ NAMES = {
 UNENDED = "unended"  # key of the sparse index of jobs whose message may be lost, by shard and time to look
 LOOK_AT = "look_at"
 WATCHED = f"{UNENDED}, {LOOK_AT}"
+# Keys of the sparse indexes of an owner's jobs (see owned_jobs.py); accepting alone sets the first two.
+LISTED_FOR = "listed_for"
+UNFINISHED_OF = "unfinished_of"  # removed when the job first ends; a dead letter and an unknown outcome are ends, too
+CREATED_AT = "created_at"
+OPEN = f"{WATCHED}, {UNFINISHED_OF}"  # what is removed when the job ends
 
 
 def read_view(record: str, item: dict[str, Any]) -> JobView:

@@ -19,8 +19,8 @@ from botocore.exceptions import ClientError
 from shared.backends.job_record_claims import begin_anew, take
 from shared.backends.job_record_item import (
     LOOK_AT,
+    OPEN,
     UNENDED,
-    WATCHED,
     names_in,
     read_view,
     watched_from,
@@ -142,7 +142,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         if commit.failure is not None:
             sets += ["last_failure = :failure", "first_failure = if_not_exists(first_failure, :failure)"]
             values[":failure"] = write_failure(commit.failure)
-        removes = ["#until", WATCHED, *self._finish(commit.status, commit.result, sets, values)]
+        removes = ["#until", OPEN, *self._finish(commit.status, commit.result, sets, values)]
         update = f"SET {', '.join(sets)} REMOVE {', '.join(removes)}"
         return self._conditional(self.hold.record, update, "#token = :token AND #status = :running", values)
 
@@ -241,8 +241,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         update = self._conditional(
             self.hold.record,
             "SET #status = :status, updated_at = :now, ended_at = :now, death = :death, last_failure = :failure,"
-            " first_failure = if_not_exists(first_failure, :failure)"
-            f" REMOVE #until, {WATCHED}",
+            f" first_failure = if_not_exists(first_failure, :failure) REMOVE #until, {OPEN}",
             "#token = :token AND #status IN (:running, :retrying)",
             values,
         )

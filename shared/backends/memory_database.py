@@ -37,6 +37,8 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
     fences: dict[str, tuple[int, str]] = field(default_factory=dict)
     accepted_by: dict[str, str] = field(default_factory=dict)
     generations: dict[str, int] = field(default_factory=dict)
+    accepted_at: dict[str, datetime] = field(default_factory=dict)
+    unfinished: set[str] = field(default_factory=set)  # accepted for an owner, and not ended since
 
     def claim(self, claim: Claim, now: datetime) -> Answer:
         """Hold the job for one more attempt, or say why not."""
@@ -107,6 +109,8 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
             )
             self.records[record] = view
             self.accepted_by[record] = acceptance.token
+            self.accepted_at[record] = now
+            self.unfinished.add(record)
             self.put_posting(acceptance.posting, now)
             return Accepted(view)
 
@@ -132,6 +136,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                     expires=max(now, view.not_before or now) + RETENTION,
                 )
                 self.records[record] = view
+                self.unfinished.discard(record)
             return view
 
     def commit(self, hold: Hold, commit: Commit, now: datetime) -> None:
@@ -152,6 +157,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
             for posting in commit.postings:
                 self.put_posting(posting, now)
             final = commit.status is not Status.UNKNOWN
+            self.unfinished.discard(hold.record)
             self.records[hold.record] = replace(
                 view,
                 status=commit.status,
@@ -194,6 +200,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                 return
             if view.status not in {Status.RUNNING, Status.RETRYING}:
                 raise ClaimLost(_LOST)
+            self.unfinished.discard(hold.record)
             self.records[hold.record] = replace(
                 view,
                 status=Status.DEAD_LETTERED,
@@ -226,6 +233,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
         """Mark the job dead-lettered."""
         with self.lock:
             self._demand_as_seen(view, now)
+            self.unfinished.discard(view.record)
             seen = self.records[view.record]
             self.records[view.record] = replace(
                 seen,

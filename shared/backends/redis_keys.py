@@ -19,6 +19,11 @@ def tag_key(tag: str) -> str:
     return f"cache:{{{escaped(tag)}}}"
 
 
+def rate_key(name: str) -> str:
+    """The Redis key of a rate."""
+    return f"rate:{{{escaped(name)}}}"
+
+
 def escaped(name: str) -> str:
     """The name in characters that have no meaning in a key and that every encoding has."""
     return quote(name, safe="/:", errors="surrogatepass")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from shared.backends.aws import query, translated
-from shared.backends.job_record_item import LOOK_AT, UNENDED, WATCHED, names_in, read_view, write_failure
+from shared.backends.job_record_item import LOOK_AT, OPEN, UNENDED, names_in, read_view, write_failure
 from shared.clock import to_millis
 from shared.errors import ClaimLost
 from shared.job_record import Status
@@ -57,7 +57,7 @@ class DynamoDBUnended:
         """Mark the job dead-lettered."""
         update = (
             "SET #status = :dead, #death = :death + :one, updated_at = :now_text, ended_at = :now_text,"
-            f" last_failure = :failure, first_failure = if_not_exists(first_failure, :failure) REMOVE #until, {WATCHED}"
+            f" last_failure = :failure, first_failure = if_not_exists(first_failure, :failure) REMOVE #until, {OPEN}"
         )
         values = {
             ":dead": {"S": Status.DEAD_LETTERED.value},

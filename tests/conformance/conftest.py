@@ -12,9 +12,11 @@ from local.processes import Children
 from local.valkey import Valkey
 from shared.backends.memory_cache import MemoryCache
 from shared.backends.memory_database import MemoryDatabase
+from shared.backends.memory_rates import MemoryRates
 from shared.backends.redis import RedisStore
 from shared.backends.redis_cache import RedisCache
 from shared.backends.redis_connection import Connection
+from shared.backends.redis_rates import RedisRates
 from shared.clock import SystemClock
 from tests.aws import Database
 from tests.cache_user import CacheUser, admit
@@ -76,9 +78,24 @@ class Whole:
 def cache(request: pytest.FixtureRequest) -> Any:
     if request.param == "memory":
         return MemoryCache(SystemClock())
+    connection = connection_to(request)
+    return Whole(RedisStore(connection), RedisCache(connection))
+
+
+@pytest.fixture(params=["memory", "valkey", "cluster"])
+def rates(request: pytest.FixtureRequest) -> Any:
+    return MemoryRates(SystemClock()) if request.param == "memory" else RedisRates(connection_to(request))
+
+
+@pytest.fixture(params=["valkey", "cluster"])
+def served_rates(request: pytest.FixtureRequest) -> RedisRates:
+    """Rates on a real server alone."""
+    return RedisRates(connection_to(request))
+
+
+def connection_to(request: pytest.FixtureRequest) -> Connection:
+    """In cluster mode as the user that ElastiCache will know, so that its access string is proved to be enough."""
     server: Valkey = request.getfixturevalue(request.param)
-    # In cluster mode as the user that ElastiCache will know, so that its access string is proved to be enough.
     cluster = request.param == "cluster"
     user = CacheUser() if cluster else None
-    connection = Connection(server.host, server.port, tls=False, cluster=cluster, credentials=user, wait=PATIENCE)
-    return Whole(RedisStore(connection), RedisCache(connection))
+    return Connection(server.host, server.port, tls=False, cluster=cluster, credentials=user, wait=PATIENCE)

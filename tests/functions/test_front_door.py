@@ -6,82 +6,26 @@ import base64
 import copy
 import json
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from functions import front_door, payments
+from functions.answers import HEADERS
+from functions.caller import owner_of
+from shared.backends.acceptances import DynamoDBAcceptances
 from shared.errors import Unavailable
 from shared.job_record import Status, record_id
+from tests.door import ACCEPT, LOOK, Client, payload
 from tests.world import Context
 
 if TYPE_CHECKING:
     from tests.stack import Stack
 
-EVENTS = Path(__file__).resolve().parents[2] / "events" / "front_door"
-ACCEPT = json.loads((EVENTS / "accept.json").read_text())
-LOOK = json.loads((EVENTS / "look.json").read_text())
-HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-
-
-class Client:
-    """Speaks to the front door as API Gateway does."""
-
-    def __init__(self, stack: Stack) -> None:
-        self.stack = stack
-        self.door = front_door.connect(stack.settings)
-        self.app = front_door.routes(self.door)
-
-    def ask(self, event: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
-        answer = self.app.resolve(event, Context())  # type: ignore[arg-type]
-        body = json.loads(answer["body"]) if answer.get("body") else None
-        return answer["statusCode"], body, answer["headers"]
-
-    def post(
-        self,
-        body: Any,
-        *,
-        key: str | None = "k",
-        job_type: str = "capture-payment",
-        user: str | None = "user-1",
-        **changes: Any,
-    ) -> tuple[int, Any, dict[str, str]]:
-        event = copy.deepcopy(ACCEPT)
-        event.update(body=body if isinstance(body, str) else json.dumps(body), **changes)
-        event["rawPath"] = event["requestContext"]["http"]["path"] = f"/operations/{job_type}"
-        event["headers"].pop("idempotency-key")
-        if key is not None:
-            event["headers"]["Idempotency-Key"] = key
-        return self.ask(as_user(event, user))
-
-    def delete(self, operation_id: str, *, user: str | None = "user-1") -> tuple[int, Any, dict[str, str]]:
-        return self.get(operation_id, user=user, method="DELETE")
-
-    def get(
-        self, operation_id: str, *, user: str | None = "user-1", method: str = "GET"
-    ) -> tuple[int, Any, dict[str, str]]:
-        event = copy.deepcopy(LOOK)
-        event["requestContext"]["http"]["method"] = method
-        event["rawPath"] = event["requestContext"]["http"]["path"] = f"/operations/{operation_id}"
-        return self.ask(as_user(event, user))
-
-
-def as_user(event: dict[str, Any], user: str | None) -> dict[str, Any]:
-    if user is None:
-        del event["requestContext"]["authorizer"]
-    else:
-        event["requestContext"]["authorizer"]["jwt"]["claims"]["sub"] = user
-    return event
-
-
-def payload(order: str) -> dict[str, str]:
-    return {"order_id": order, "payment_intent_id": f"pi_ok_{order}"}
-
 
 @pytest.fixture
 def http(stack: Stack) -> Client:
-    return Client(stack)
+    return Client(front_door.connect(stack.settings), stack)
 
 
 def test_r3_1_a_request_is_accepted_at_once_and_its_operation_ends_with_the_result(http: Client) -> None:
@@ -199,11 +143,11 @@ def test_without_a_verified_identity_nothing_is_answered(http: Client) -> None:
 def test_two_issuers_may_have_the_same_subject() -> None:
     event = copy.deepcopy(LOOK)
     claims = event["requestContext"]["authorizer"]["jwt"]["claims"]
-    one = front_door.owner_of(event)
+    one = owner_of(event)
     claims["iss"] = "https://other.example.com"
-    assert front_door.owner_of(event) != one
+    assert owner_of(event) != one
     event["requestContext"]["authorizer"] = {"iam": {"userArn": "arn:aws:iam::000000000000:user/a"}}
-    assert front_door.owner_of(event) == "iam:arn:aws:iam::000000000000:user/a"
+    assert owner_of(event) == "iam:arn:aws:iam::000000000000:user/a"
 
 
 def test_out_08_a_store_that_is_busy_is_503_with_the_time_to_come_again(
@@ -213,7 +157,7 @@ def test_out_08_a_store_that_is_busy_is_503_with_the_time_to_come_again(
         message = "busy"
         raise Unavailable(message, dependency="dynamodb")
 
-    monkeypatch.setattr(type(http.door.intake.accepts), "accept", busy)
+    monkeypatch.setattr(DynamoDBAcceptances, "accept", busy)
     status, body, headers = http.post(payload("o14"))
     assert (status, body["code"], headers["Retry-After"]) == (503, "try-again", "2")
 
@@ -232,7 +176,7 @@ def test_r2_3_an_accepted_capture_whose_answer_was_lost_is_settled_under_its_own
     _, body, _ = http.post(lost, key="k15")
     http.stack.run()
     assert http.get(body["operation_id"])[1]["status"] == "done"
-    owner = front_door.owner_of(ACCEPT)
+    owner = owner_of(ACCEPT)
     assert owner is not None
     view = http.stack.runtime.execution.records.view(record_id(owner, payments.capture_payment.name, "k15"))
     assert view is not None

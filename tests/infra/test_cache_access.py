@@ -16,7 +16,9 @@ from local.processes import Children
 from local.valkey import Valkey
 from shared.backends.redis import RedisStore
 from shared.backends.redis_connection import Command, Connection
+from shared.backends.redis_rates import RedisRates
 from shared.errors import CacheUnavailable
+from shared.rate import Rate
 from tests.cache_user import PASSWORD, USER, CacheUser, admit
 from tests.infra.walk import target
 
@@ -62,6 +64,10 @@ def test_the_access_string_is_enough_for_leases(connection: Connection) -> None:
     assert store.renew("order/1", "mine", ttl)
     store.finish([], [("order/1", "mine")])
     assert store.acquire("order/1", "other", ttl)
+
+
+def test_the_access_string_is_enough_for_rates(connection: Connection) -> None:
+    assert not RedisRates(connection).take("owner/1", Rate(1))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from functions import front_door
-from infra.constructs.front_door import ROUTES, SHAPE
+from functions.routes import ROUTES
+from infra.constructs.front_door import SHAPE
 from infra.identity import Identity
 from infra.settings import Stage, load_stage
 from shared.errors import DeclarationError
@@ -24,7 +25,7 @@ ISSUER = "https://login.example.com"
 
 def test_every_route_asks_for_a_token_of_the_stages_issuer(declared: Walk) -> None:
     routes = declared.of("AWS::ApiGatewayV2::Route").values()
-    assert {route["RouteKey"] for route in routes} == {f"{method.value} {path}" for method, path in ROUTES}
+    assert {route["RouteKey"] for route in routes} == {str(route) for route in ROUTES}
     authorizers = declared.of("AWS::ApiGatewayV2::Authorizer")
     for route in routes:
         assert route["AuthorizationType"] == "JWT"

@@ -69,9 +69,17 @@ MATRIX = {
         **SENDS,
     },
     "FrontDoorFunction": {
-        "*": XRAY,
+        "*": NOT_CONFINABLE,
+        "FoundationCacheValkey": {"elasticache:Connect"},
+        "FoundationCacheUser": {"elasticache:Connect"},
         "FoundationKey": KEY,
-        "FoundationTablesJobs": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"},
+        "FoundationTablesJobs": {
+            "dynamodb:BatchGetItem",
+            "dynamodb:GetItem",
+            "dynamodb:PutItem",
+            "dynamodb:Query",  # of its two indexes
+            "dynamodb:UpdateItem",
+        },
         "FoundationTablesOutbox": {"dynamodb:PutItem"},
         "FrontDoorLogs": LOGS,
     },

@@ -39,6 +39,12 @@ ACCEPTANCES = "tests/conformance/test_acceptances.py"
 SWEEPER = "tests/functions/test_outbox_sweeper.py"
 INTAKE = "tests/unit/test_intake.py"
 DOOR = "tests/functions/test_front_door.py"
+DOOR_LIST = "tests/functions/test_front_door_list.py"
+DOOR_LIMITS = "tests/functions/test_front_door_limits.py"
+OWNED_JOBS = "tests/conformance/test_owned_jobs.py"
+QUOTA = "tests/unit/test_quota.py"
+RATES = "tests/conformance/test_rates.py"
+OWNED = "shared/backends/owned_jobs.py"
 LAYER = "shared/backends/job_record_layer.py"
 CLAIMS = "shared/backends/job_record_claims.py"
 CONNECTION = "shared/backends/redis_connection.py"
@@ -1895,16 +1901,16 @@ MUTANTS = (
     ),
     Mutant(
         "an owner is unique within its issuer",
-        "functions/front_door.py",
+        "functions/caller.py",
         "f\"jwt:{claims.get('iss', '')}:{subject}\"",
         'f"jwt:{subject}"',
         DOOR,
     ),
     Mutant(
         "nobody comes in without a verified identity",
-        "functions/front_door.py",
-        "        if owner is None:\n            return refusal(UNAUTHENTICATED)",
-        '        owner = owner or "anybody"',
+        "functions/caller.py",
+        "    if owner is None:\n        return refusal(UNAUTHENTICATED)",
+        '    owner = owner or "anybody"',
         DOOR,
     ),
     Mutant(
@@ -2165,5 +2171,159 @@ MUTANTS = (
         '        declared.payload.model_validate_json("{}")',
         "        pass",
         "tests/functions/test_rounds.py",
+    ),
+    Mutant(
+        "a list holds each job once",
+        OWNED,
+        "items.pop(place.record, None)",
+        "items.get(place.record)",
+        OWNED_JOBS,
+    ),
+    Mutant(
+        "what has expired is in no list",
+        OWNED,
+        "if view.expires is None or view.expires > now:",
+        "if True:",
+        OWNED_JOBS,
+    ),
+    Mutant(
+        "a list is told by the records, not by the index",
+        OWNED,
+        "            if keys and left:",
+        "            keys = []\n            if keys and left:",
+        OWNED_JOBS,
+    ),
+    Mutant(
+        "a place in a list is its owner's alone",
+        "shared/owned_jobs.py",
+        "json.dumps([owner, *texts])",
+        "json.dumps(texts)",
+        f"{OWNED_JOBS} {DOOR_LIST}",
+    ),
+    Mutant(
+        "a place in a list is taken only as it was given",
+        "shared/owned_jobs.py",
+        "not isinstance(record, str) or digest != _digest(owner, created_at, record)",
+        "not isinstance(record, str)",
+        f"{OWNED_JOBS} {DOOR_LIST}",
+    ),
+    Mutant(
+        "a cancelled job makes room in the quota",
+        "shared/backends/acceptances.py",
+        'f" REMOVE payload, not_before, {OPEN}"',
+        '" REMOVE payload, not_before"',
+        OWNED_JOBS,
+    ),
+    Mutant(
+        "a committed end makes room in the quota",
+        LAYER,
+        'removes = ["#until", OPEN, *',
+        'removes = ["#until", *',
+        OWNED_JOBS,
+    ),
+    Mutant(
+        "a dead letter makes room in the quota",
+        LAYER,
+        "REMOVE #until, {OPEN}",
+        "REMOVE #until",
+        OWNED_JOBS,
+    ),
+    Mutant(
+        "over its quota an owner's new job is refused",
+        "shared/quota.py",
+        ">= self.most and not self._is_known(acceptance)",
+        "> self.most and not self._is_known(acceptance)",
+        f"{QUOTA} {DOOR_LIMITS}",
+    ),
+    Mutant(
+        "a quota refuses nothing that was accepted before",
+        "shared/quota.py",
+        " and not self._is_known(acceptance)",
+        "",
+        f"{QUOTA} {DOOR_LIMITS}",
+    ),
+    Mutant(
+        "over its rate an owner is refused on every route",
+        "functions/callers_rate.py",
+        "        if wait > timedelta(0):",
+        "        if False:",
+        DOOR_LIMITS,
+    ),
+    Mutant(
+        "without rates everybody is let in",
+        "functions/callers_rate.py",
+        "        except CacheUnavailable:",
+        "        except ZeroDivisionError:",
+        DOOR_LIMITS,
+    ),
+    Mutant(
+        "Redis is told no owner",
+        "functions/callers_rate.py",
+        'f"owner/{hashlib.sha256(owner.encode()).hexdigest()[:32]}"',
+        'f"owner/{owner}"',
+        DOOR_LIMITS,
+    ),
+    Mutant(
+        "a rest fills a burst and no more",
+        "shared/backends/redis_rates.py",
+        "math.max(due, now), now + interval * burst)",
+        "due, now + interval * burst)",
+        RATES,
+    ),
+    Mutant(
+        "a rate that was written in the future is a burst",
+        "shared/backends/redis_rates.py",
+        "due = math.min(math.max(due, now), now + interval * burst)",
+        "due = math.max(due, now)",
+        RATES,
+    ),
+    Mutant(
+        "a rate is forgotten when its burst is whole again",
+        "shared/backends/redis_rates.py",
+        "math.ceil((due - now) / 1000)",
+        "86400000",
+        RATES,
+    ),
+    Mutant(
+        "the wait that a client is told is never too short",
+        "functions/answers.py",
+        "math.ceil(problem.retry_after.total_seconds())",
+        "int(problem.retry_after.total_seconds())",
+        DOOR_LIMITS,
+    ),
+    Mutant(
+        "a query that is not understood is refused",
+        "functions/caller.py",
+        "        if name not in known or name in found:",
+        "        if name in found:",
+        DOOR_LIST,
+    ),
+    Mutant(
+        "what a client sent stands in no log, also where an error quotes it",
+        "functions/front_door.py",
+        "error=type(error).__name__, signature=signature(error, BROKEN.code)",
+        "error=str(error), signature=signature(error, BROKEN.code)",
+        "tests/functions/test_front_door_canary.py tests/functions/test_front_door_owners.py",
+    ),
+    Mutant(
+        "nothing leaves the front door but what is listed",
+        "functions/operations.py",
+        "    if operation.error is not None:\n",
+        '    fields["attempts"] = 0\n    if operation.error is not None:\n',
+        "tests/functions/test_front_door_owners.py",
+    ),
+    Mutant(
+        "a development token names the key that signed it",
+        "local/tokens.py",
+        'if jwt.get_unverified_header(token).get("kid") != self.kid:',
+        "if False:",
+        "tests/local/test_tokens.py",
+    ),
+    Mutant(
+        "a development token ends",
+        "local/tokens.py",
+        'ended = float(claims["exp"]) + leeway <= now',
+        'ended = float(claims["exp"]) < 0',
+        "tests/local/test_tokens.py",
     ),
 )

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from redis.crc import key_slot
 
-from shared.backends import redis, redis_cache, redis_keys
-from shared.backends.redis_keys import lease_key, tag_key
+from shared.backends import redis, redis_cache, redis_keys, redis_rates
+from shared.backends.redis_keys import lease_key, rate_key, tag_key
 
 STRANGE = ["a}b", "{}", "x{y}z", "{", "}", "}{", "ünïcode", "\u4e2d", "a%7Db", "\ud83d", " ", "a\nb", "%", "/", ":"]
 NAMES = [f"order/{number}" for number in range(1000)] + STRANGE
 
 
 def test_lck_08_keys_have_one_tag_and_differ_for_each_entity() -> None:
-    for make in (lease_key, tag_key):
+    for make in (lease_key, tag_key, rate_key):
         keys = [make(name) for name in NAMES]
         assert len(set(keys)) == len(NAMES)
         for key in keys:
@@ -33,7 +33,7 @@ def scripts() -> dict[str, str]:
     """Every Lua script of the product, by its name."""
     return {
         name: value
-        for module in (redis, redis_cache)
+        for module in (redis, redis_cache, redis_rates)
         for name, value in vars(module).items()
         if name.isupper() and not name.startswith("_") and isinstance(value, str)
     }
@@ -43,6 +43,7 @@ def test_lck_08_every_script_touches_one_key_and_gets_it_as_a_key() -> None:
     assert set(scripts()) == {
         *("ACQUIRE", "RENEW", "RELEASE"),
         *("FETCH", "STORE", "PUT", "PROLONG", "ABANDON", "DISCARD", "DROP"),
+        "TAKE",
     }
     for script in scripts().values():
         assert set(re.findall(r"KEYS\[(\d+)\]", script)) == {"1"}
@@ -53,7 +54,7 @@ def test_lck_08_every_script_touches_one_key_and_gets_it_as_a_key() -> None:
 
 def test_no_other_module_of_the_backend_names_a_key() -> None:
     folder = Path(redis_keys.__file__).parent
-    for prefix in ('"lease:', '"cache:'):
+    for prefix in ('"lease:', '"cache:', '"rate:'):
         assert [path.name for path in folder.glob("*.py") if prefix in path.read_text(encoding="utf-8")] == [
             "redis_keys.py"
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.errors import SettingsError
-from shared.settings import Settings
+from shared.settings import OwnerLimits, Settings
 
 SETTINGS = Settings(
     stage="dev",
@@ -22,6 +22,7 @@ SETTINGS = Settings(
     cache_user="tahan-user",
     cache_name="tahan-cache",
     pace=0.1,
+    owner_limits=OwnerLimits(requests_per_second=20, burst=40, unfinished=1000),
 )
 
 
@@ -30,7 +31,8 @@ def test_the_environment_reads_back_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("JOBS_TABLE", None), ("PACE", "fast"), ("CACHE_TLS", "yes"), ("STAGE", None)]
+    ("name", "value"),
+    [("JOBS_TABLE", None), ("PACE", "fast"), ("CACHE_TLS", "yes"), ("STAGE", None), ("OWNER_LIMITS", "20,40")],
 )
 def test_what_is_missing_or_cannot_be_read_is_named(name: str, value: str | None) -> None:
     environ = {key: text for key, text in SETTINGS.to_environ().items() if key != f"TAHAN_{name}"}

@@ -1,0 +1,140 @@
+"""The routes of operations: accept a job, tell how it stands, list, cancel. What leaves the house is spelled in `shown`.
+
+`POST /operations/{job-type}` with an Idempotency-Key answers 202 at once; `GET /operations/{id}` reads the truth and causes
+nothing; `GET /operations` lists the owner's, newest first; `DELETE` cancels what no attempt holds.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from functions.answers import answer, refusal
+from functions.caller import body_of, for_owner, header_of, query_of
+from shared.errors import Malformed
+from shared.operation import OperationStatus, operation_of
+from shared.owned_jobs import MOST_LISTED, Place
+from shared.problem import HAS_ENDED, IS_RUNNING, NOT_FOUND
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+
+    from shared.clock import Clock
+    from shared.intake import Intake
+    from shared.operation import Operation
+    from shared.owned_jobs import Listed, OwnedJobs
+    from shared.telemetry import Telemetry
+
+POLL_SECONDS = 2  # how soon a client may look again
+USUALLY_LISTED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """Answers about operations to their owner. All of it raises what the intake raises."""
+
+    intake: Intake
+    jobs: OwnedJobs
+    clock: Clock
+    telemetry: Telemetry
+
+    def accept(self, owner: str, job_type: str, key: str | None, body: str) -> Response[str]:
+        """Start a job, or find the one that this key has started."""
+        receipt = self.intake.accept(owner, job_type, key, body)
+        operation = receipt.operation
+        self.telemetry.count("replayed" if receipt.replayed else "accepted", operation.job_type)
+        headers = {
+            "Location": f"/operations/{operation.operation_id}",
+            "Retry-After": str(POLL_SECONDS),
+            "Idempotent-Replayed": str(receipt.replayed).lower(),
+        }
+        return answer(shown(operation), headers, status=HTTPStatus.ACCEPTED)
+
+    def look(self, owner: str, operation_id: str) -> Response[str]:
+        """Tell how an operation stands; one of another owner is as absent as one that never was."""
+        operation = self.intake.look(owner, operation_id)
+        if operation is None:
+            return refusal(NOT_FOUND)
+        return answer(shown(operation), {} if operation.is_final else {"Retry-After": str(POLL_SECONDS)})
+
+    def list(self, owner: str, query: Mapping[str, str]) -> Response[str]:
+        """Tell of the owner's operations, newest first: how each stands now, without results.
+
+        Raises:
+            Malformed: the query.
+        """
+        limit = _limit_of(query.get("limit"))
+        after = Place.read(query["next"], owner) if "next" in query else None
+        page = self.jobs.page(owner, limit, after, self.clock.now())
+        body: dict[str, object] = {"operations": [_listed(job) for job in page.jobs]}
+        if page.next is not None:
+            body["next"] = page.next.written(owner)
+        return answer(body)
+
+    def cancel(self, owner: str, operation_id: str) -> Response[str]:
+        """Cancel what no attempt holds; a cancelled operation stays so, whatever messages still come."""
+        operation = self.intake.cancel(owner, operation_id)
+        if operation is None:
+            return refusal(NOT_FOUND)
+        if operation.status is OperationStatus.CANCELLED:
+            self.telemetry.count("cancelled", operation.job_type)
+            return answer(shown(operation))
+        return refusal(HAS_ENDED if operation.is_final else IS_RUNNING)
+
+
+def shown(operation: Operation) -> dict[str, object]:
+    """What leaves the house: these fields and no others."""
+    fields: dict[str, object] = {
+        "operation_id": operation.operation_id,
+        "job_type": operation.job_type,
+        "status": operation.status.value,
+    }
+    if operation.result is not None:
+        fields["result"] = operation.result
+    if operation.error is not None:
+        fields["error"] = operation.error
+    return fields
+
+
+def _listed(job: Listed) -> dict[str, object]:
+    fields = shown(operation_of(job.view))
+    return {name: fields[name] for name in ("operation_id", "job_type", "status")} | {
+        "created_at": job.created_at.isoformat()
+    }
+
+
+def _limit_of(text: str | None) -> int:
+    if text is None:
+        return USUALLY_LISTED
+    if not re.fullmatch("[1-9][0-9]{0,2}", text) or int(text) > MOST_LISTED:
+        raise Malformed("invalid-query", f"limit: from_1_to_{MOST_LISTED}")
+    return int(text)
+
+
+def add_operations(app: APIGatewayHttpResolver, operations: Operations) -> None:
+    """Add the routes."""
+
+    @app.post("/operations/<job_type>")
+    def accept(job_type: str) -> Response[str]:
+        return for_owner(
+            app,
+            lambda owner, event: operations.accept(
+                owner, job_type, header_of(event, "idempotency-key"), body_of(event)
+            ),
+        )
+
+    @app.get("/operations")
+    def list_() -> Response[str]:
+        return for_owner(app, lambda owner, event: operations.list(owner, query_of(event, "limit", "next")))
+
+    @app.get("/operations/<operation_id>")
+    def look(operation_id: str) -> Response[str]:
+        return for_owner(app, lambda owner, _: operations.look(owner, operation_id))
+
+    @app.delete("/operations/<operation_id>")
+    def cancel(operation_id: str) -> Response[str]:
+        return for_owner(app, lambda owner, _: operations.cancel(owner, operation_id))

@@ -1,0 +1,48 @@
+"""A front door over memory, for tests that need no AWS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from functions import front_door
+from shared.backends.memory_database import MemoryDatabase
+from shared.backends.memory_owned_jobs import MemoryOwnedJobs
+from shared.backends.memory_rates import MemoryRates
+from shared.clock import Surroundings
+from shared.settings import OwnerLimits
+from shared.telemetry import NO_JOB_TYPE, Silent
+from tests.door import Client
+from tests.world import Counter as Names
+from tests.world import FakeClock
+
+LIMITS = OwnerLimits(requests_per_second=2, burst=4, unfinished=2)
+
+
+@dataclass
+class House:
+    """A front door over memory, for owners that are limited."""
+
+    limits: OwnerLimits = LIMITS
+    rates: Any = None
+    database: Any = None
+    clock: FakeClock = field(default_factory=FakeClock)
+    telemetry: Silent = field(default_factory=Silent)
+
+    def __post_init__(self) -> None:
+        self.database = self.database or MemoryDatabase(self.clock)
+        self.rates = self.rates or MemoryRates(self.clock)
+        self.door = front_door.assemble(
+            accepts=self.database,
+            records=self.database,
+            jobs=MemoryOwnedJobs(self.database),
+            rates=self.rates,
+            limits=self.limits,
+            here=Surroundings(self.clock, Random(1), Names()),  # noqa: S311 - repeatable
+            telemetry=self.telemetry,
+        )
+        self.http = Client(self.door)
+
+    def counted(self, metric: str) -> int:
+        return self.telemetry.counts[metric, NO_JOB_TYPE]
