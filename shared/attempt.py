@@ -69,7 +69,7 @@ class Attempts:
             failpoint(Failpoint.HANDLED)
             self.records.commit(granted.hold, commit, self.here.clock.now())
         except OutcomeUnknown as error:
-            return self._stopped(run, granted, error)
+            return self._stopped(run, granted, work, error)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is classified here, once
             return self._failed(run, granted, error)
         failpoint(Failpoint.COMMITTED)
@@ -127,11 +127,13 @@ class Attempts:
         self._release(granted, Release(now + after, failure))
         return Retried(after, failure, granted.attempt)
 
-    def _stopped(self, run: Run, granted: Granted, error: OutcomeUnknown) -> Outcome:
+    def _stopped(self, run: Run, granted: Granted, work: UnitOfWork, error: OutcomeUnknown) -> Outcome:
         """Stop the job and send its reconciling job, in one transaction; nothing that was staged is written."""
         now = self.here.clock.now()
         try:
-            posting = posting_of(error.reconcile, self.here.tokens(), self.worker, group=run.delivery.group)
+            posting = posting_of(
+                work.traced(error.reconcile), self.here.tokens(), self.worker, group=run.delivery.group
+            )
             commit = Commit(Status.UNKNOWN, postings=(posting,), failure=failure_of(error, now))
             self.records.commit(granted.hold, commit, now)
             failpoint(Failpoint.COMMITTED)

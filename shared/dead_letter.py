@@ -44,7 +44,7 @@ def dossier(delivery: Delivery, outcome: DeadLettered) -> str:
         "first_failure": (outcome.first_failure or failure).at.isoformat(),
         "last_failure": failure.at.isoformat(),
         "dependency": failure.dependency,
-        "trace": delivery.trace,
+        "xray": delivery.trace,
         "death": outcome.death,
         **outcome.names,
     }

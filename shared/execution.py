@@ -207,6 +207,7 @@ class Execution:
             uses=run.job.uses,
             stopping=self.here.stopping,
             record=run.message.record,
+            trace=run.trace,
             fences=partial(self.records.fence, granted.hold, run.locks[0]) if run.locks else None,
         )
         ended = self.attempts.make(run, granted, work)
@@ -235,7 +236,9 @@ class Execution:
         self.telemetry.took("duration", name, now - begun)
         if delivery.sent_at is not None and isinstance(outcome, Completed):
             self.telemetry.took("latency", name, now - delivery.sent_at)
-        names = {} if run is None else {**run.names, "record": run.record}
+        names: dict[str, object] = (
+            {} if run is None else {**run.names, "record": run.record, "resources": run.resources}
+        )
         names.pop("idempotency_key", None)  # a client's secret, perhaps; the record's id is its hash
         self.telemetry.job(
             result=result,
@@ -243,7 +246,7 @@ class Execution:
             message_id=delivery.message_id,
             receive_count=delivery.receive_count,
             duration_ms=int((now - begun).total_seconds() * 1000),
-            trace=delivery.trace,
+            xray=delivery.trace,
             **names,
             **more,
         )

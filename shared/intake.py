@@ -17,6 +17,7 @@ from shared.message import Message, check_key, check_payload, fingerprint, typed
 from shared.operation import operation_of, record_of
 from shared.outbox import LONGEST_SCHEDULE, posting_of
 from shared.strict_json import read_json, written
+from shared.trace import begun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from shared.job import Job, JobTypes
     from shared.job_record import JobRecords
     from shared.operation import Operation
+    from shared.trace import Trace
 
 BODY_BYTES = 256 * 1024
 TRIES = 5  # generations of one key that are tried before the client is asked to come again
@@ -68,8 +70,15 @@ class Intake:
     records: JobRecords
     here: Surroundings
 
-    def accept(
-        self, owner: str, job_type: str, key: str | None, body: str, *, run_at: datetime | None = None
+    def accept(  # noqa: PLR0913 - each is a part of the request
+        self,
+        owner: str,
+        job_type: str,
+        key: str | None,
+        body: str,
+        *,
+        run_at: datetime | None = None,
+        trace: Trace | None = None,
     ) -> Receipt:
         """Accept a job for its owner, or find the one that was accepted under this key.
 
@@ -84,7 +93,15 @@ class Intake:
         if job is None:
             raise UnknownJobType("unknown-job-type", "no such job type is open here")
         now = self.here.clock.now()
-        message = Message(job.name, job.version, check_key(key), _payload(body), enqueued_at=now, run_at=run_at)
+        message = Message(
+            job.name,
+            job.version,
+            check_key(key),
+            _payload(body),
+            enqueued_at=now,
+            run_at=run_at,
+            trace=trace or begun(self.here.tokens),
+        )
         if message.wait(now) > LONGEST_SCHEDULE:
             raise Malformed("invalid-run-at", f"a job is kept for {LONGEST_SCHEDULE.days} days at most")
         _, payload = typed_payload(message, self.job_types)

@@ -18,12 +18,14 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from shared.errors import Malformed, NewerVersion
 from shared.limits import PAYLOAD_BYTES
 from shared.strict_json import fractions_as_text, json_text, read_json, written
+from shared.trace import TRACEPARENT, read_trace
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from shared.job import Job, JobTypes
     from shared.payload import Payload
+    from shared.trace import Trace
 
 KEY_LENGTH = 255
 ENCODING_ATTRIBUTE = "content-encoding"
@@ -41,6 +43,7 @@ class _Envelope(BaseModel):
     enqueued_at: AwareDatetime | None = None
     record: Annotated[str | None, Field(pattern=r"^[0-9a-f]{64}$")] = None
     run_at: AwareDatetime | None = None
+    traceparent: Any = None  # what cannot be read costs the trace, not the job
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class Message:
 
     `job_id` is the producer's own name for it and decides nothing; two messages with one key are one job. `record` names the
     job record that the front door wrote when it accepted the job; without it the record is found by the key. Before `run_at`
-    the job does not run.
+    the job does not run. `trace` is that of what asked for it.
     """
 
     job_type: str
@@ -60,6 +63,7 @@ class Message:
     enqueued_at: datetime | None = None
     record: str | None = None
     run_at: datetime | None = None
+    trace: Trace | None = None
 
     def wait(self, now: datetime) -> timedelta:
         """Time until it may run."""
@@ -80,6 +84,8 @@ class Message:
             envelope["record"] = self.record
         if self.run_at is not None:
             envelope["run_at"] = self.run_at.isoformat()
+        if self.trace is not None:
+            envelope[TRACEPARENT] = self.trace.header
         return f'{json_text(envelope)[:-1]},"payload":{self.payload}}}'
 
 
@@ -139,6 +145,7 @@ def read_message(body: str, encoding: str | None = None) -> Message:
         enqueued_at=envelope.enqueued_at,
         record=envelope.record,
         run_at=envelope.run_at,
+        trace=read_trace(envelope.traceparent),
     )
 
 

@@ -11,6 +11,7 @@ from shared.errors import NotSent, Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.job_record import SYSTEM, record_id
 from shared.limits import BATCH_ENTRIES, LONGEST_DELAY_SECONDS, MESSAGE_BYTES, check_group, check_message, message_size
+from shared.trace import begun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -132,6 +133,7 @@ class Producer:
             message,
             job_id=message.job_id or self.tokens(),
             enqueued_at=message.enqueued_at or self.clock.now(),
+            trace=message.trace or begun(self.tokens),
         )
         body = stamped.body()
         check_message(body, {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from shared.errors import Malformed
 from shared.job import Unique
 from shared.job_record import SYSTEM, operation_id, record_id
 from shared.message import ENCODING_ATTRIBUTE, read_message, typed_payload
+from shared.trace import read_xray
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from shared.job import Job, JobTypes
     from shared.message import Message
     from shared.payload import Payload
+    from shared.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,16 @@ class Run:
         return self.message.enqueued_at
 
     @property
+    def resources(self) -> tuple[str, ...]:
+        """The lock keys as hashes, which tell that two jobs were about one thing and not about which."""
+        return tuple(hashlib.sha256(key.encode()).hexdigest()[:16] for key in self.locks)
+
+    @property
+    def trace(self) -> Trace | None:
+        """The trace that the message names, or that X-Ray has carried beside it."""
+        return self.message.trace or read_xray(self.delivery.trace)
+
+    @property
     def names(self) -> dict[str, str]:
         """By which names people and tools find the job."""
         names = {
@@ -47,7 +60,11 @@ class Run:
             "idempotency_key": self.message.idempotency_key,
             "operation_id": operation_id(self.record),
         }
-        return names if self.message.job_id is None else {**names, "job_id": self.message.job_id}
+        if self.message.job_id is not None:
+            names["job_id"] = self.message.job_id
+        if self.trace is not None:
+            names["trace_id"] = self.trace.trace_id
+        return names
 
 
 def read_run(delivery: Delivery, job_types: JobTypes, until: datetime) -> Run:

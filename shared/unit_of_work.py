@@ -6,7 +6,7 @@ overwrite and no write skew. What DynamoDB or SQS would refuse is refused here, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
@@ -23,6 +23,7 @@ from shared.outbox import Posting, posting_of
 from shared.staging import Staging
 from shared.table import Access, Right, Table
 from shared.tag import Tag, Version
+from shared.trace import TRACEPARENT
 
 if TYPE_CHECKING:
     import threading
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from shared.item import ItemStore
     from shared.job_record import Reconciliation
     from shared.message import Message
+    from shared.trace import Trace
 
 TOMBSTONE_KEPT = timedelta(days=30)
 _RECORD_ITEMS = 1  # the job record's own place in the transaction
@@ -55,6 +57,7 @@ class UnitOfWork:
         attempt: its number, 1 or more.
         token: this attempt's own name, that no other attempt has.
         record: of the job, where a client asked for it through the front door; messages about it name it.
+        trace: of what asked for the job; goes on in what is enqueued and called here.
         deadline: when the handler must have returned.
     """
 
@@ -72,6 +75,7 @@ class UnitOfWork:
     stopping: threading.Event | None = None
     fences: Callable[[], int] | None = None
     record: str | None = None
+    trace: Trace | None = None
     _number: int | None = None
     _staging: Staging = field(init=False)
     _tags: dict[str, Tag] = field(default_factory=dict)
@@ -166,7 +170,14 @@ class UnitOfWork:
         """
         wait = message.wait(self.clock.now())
         longer = max(delay, wait) if wait else delay
-        self._postings.append(posting_of(message, self.tokens(), worker or self.worker, delay=longer, group=group))
+        traced = self.traced(message)
+        self._postings.append(posting_of(traced, self.tokens(), worker or self.worker, delay=longer, group=group))
+
+    def traced(self, message: Message) -> Message:
+        """The message with the trace of this job, if it has none of its own."""
+        if message.trace is not None or self.trace is None:
+            return message
+        return replace(message, trace=self.trace.child(self.tokens))
 
     def reconcile(self, reconciliation: Reconciliation) -> None:
         """Settle a job that stopped as unknown, in the commit of this one; the commit fails if it is unknown no more.
@@ -218,7 +229,9 @@ class UnitOfWork:
             if not isinstance(use, Access) and use.name == dependency.name:
                 within = min(use.timeout, self.time_left())
                 failpoint(Failpoint.CALLING)
-                reply = self.transport.send(use, method, path, body=body, headers=headers or {}, within=within)
+                traced = {} if self.trace is None else {TRACEPARENT: self.trace.child(self.tokens).header}
+                sent = {**traced, **(headers or {})}
+                reply = self.transport.send(use, method, path, body=body, headers=sent, within=within)
                 failpoint(Failpoint.CALLED)
                 return reply
         text = f"The job calls {dependency.name!r} without declaring it: add it to `uses`."
