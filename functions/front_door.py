@@ -22,10 +22,12 @@ from shared.backends.acceptances import DynamoDBAcceptances
 from shared.backends.aws import client
 from shared.backends.dynamodb import DynamoDBItems
 from shared.backends.dynamodb_records import DynamoDBJobRecords
+from shared.backends.elasticache import connection
 from shared.backends.fences import DynamoDBFences
 from shared.backends.job_record_layer import JobRecordLayer
 from shared.backends.owned_jobs import DynamoDBOwnedJobs
 from shared.backends.powertools import PowertoolsTelemetry
+from shared.backends.redis_rates import RedisRates
 from shared.clock import Surroundings, SystemClock, random_token
 from shared.intake import Intake
 from shared.job import JobTypes
@@ -123,9 +125,6 @@ def connect(settings: Settings) -> FrontDoor:
 def _rates(settings: Settings, clock: Clock) -> Rates | None:
     if not settings.cache_host:
         return None
-    from shared.backends.elasticache import connection  # noqa: PLC0415 - without a cache nothing of this is loaded
-    from shared.backends.redis_rates import RedisRates  # noqa: PLC0415 - as above
-
     return RedisRates(connection(settings, clock, most=2))  # a function answers one request at a time
 
 

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from pydantic import ValidationError
 
 from functions import front_door
 from functions.routes import ROUTES
@@ -13,8 +14,9 @@ from infra.constructs.front_door import SHAPE
 from infra.identity import Identity
 from infra.settings import Stage, load_stage
 from shared.errors import DeclarationError
+from shared.settings import PREFIX, OwnerLimits, Settings
 from tests.infra.declared import PAYING, STAGE
-from tests.infra.walk import target
+from tests.infra.walk import listed, plain, target, text
 
 if TYPE_CHECKING:
     from tests.infra.conftest import Synth
@@ -91,3 +93,52 @@ def test_an_identity_that_would_let_anybody_in_is_refused_with_the_repair(
 
 def test_the_open_job_types_have_a_worker_that_is_deployed() -> None:
     assert front_door.OPEN == {"capture-payment": "payments"}
+
+
+def test_the_front_door_is_told_what_one_owner_may_ask_and_reaches_the_cache(declared: Walk) -> None:
+    (function,) = [f for f in declared.of("AWS::Lambda::Function").values() if f["Handler"].startswith(SHAPE.module)]
+    environ = {name: text(value) for name, value in function["Environment"]["Variables"].items()}
+    read = Settings.from_environ(environ)
+    assert read.owner_limits == OwnerLimits(requests_per_second=20, burst=40, unfinished=1000)
+    assert read.cache_host.endswith(".Endpoint.Address>")
+    (user,) = declared.of("AWS::ElastiCache::User").values()
+    assert read.cache_user == user["UserId"]
+    others = [f for f in declared.of("AWS::Lambda::Function").values() if f is not function]
+    assert not [f for f in others if f"{PREFIX}OWNER_LIMITS" in f["Environment"]["Variables"]]
+
+
+def test_an_owners_jobs_are_found_by_sparse_indexes_of_keys_alone(walk: Walk) -> None:
+    (jobs,) = [table for name, table in walk.of("AWS::DynamoDB::Table").items() if "TablesJobs" in name]
+    indexes = {index["IndexName"]: index for index in jobs["GlobalSecondaryIndexes"]}
+    assert {name: [key["AttributeName"] for key in index["KeySchema"]] for name, index in indexes.items()} == {
+        "by_owner": ["listed_for", "created_at"],
+        "unfinished": ["unfinished_of", "created_at"],
+    }
+    assert {index["Projection"]["ProjectionType"] for index in indexes.values()} == {"KEYS_ONLY"}
+
+
+def test_the_front_door_reads_these_indexes_and_no_table_by_query(declared: Walk) -> None:
+    (role,) = [
+        role for role, function in declared.functions_by_role().items() if plain(function) == "FrontDoorFunction"
+    ]
+    statements = [
+        statement
+        for policy in declared.of("AWS::IAM::Policy").values()
+        if {"Ref": role} in policy["Roles"]
+        for statement in policy["PolicyDocument"]["Statement"]
+        if "dynamodb:Query" in listed(statement["Action"])
+    ]
+    ends = sorted(text(resource).rpartition("/index/")[2] for s in statements for resource in listed(s["Resource"]))
+    assert ends == ["by_owner", "unfinished"]
+
+
+def test_api8_no_other_origin_may_ask_with_a_browsers_credentials(declared: Walk) -> None:
+    (api,) = declared.of("AWS::ApiGatewayV2::Api").values()
+    assert "CorsConfiguration" not in api
+
+
+@pytest.mark.parametrize("name", ["owner_requests_per_second", "owner_burst", "owner_unfinished"])
+def test_a_limit_that_lets_nothing_through_or_cannot_be_counted_is_refused(name: str) -> None:
+    for value in (0, 10_001):
+        with pytest.raises(ValidationError):
+            Identity(kind="iam", **{name: value})

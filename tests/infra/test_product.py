@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from functions.registry import WORKERS
-from infra.constructs.relay import SHAPE
+from infra.constructs import front_door, relay, sweeper
 from infra.names import module_of
 from infra.packaging import asset
 from infra.settings import load_stage
@@ -19,8 +19,12 @@ from infra.target import Target
 # What Lambda's runtime brings; jmespath comes with the asset.
 OF_THE_RUNTIME = ("boto3", "botocore", "s3transfer", "dateutil", "six")
 IMPORT = (
-    "import importlib, sys; sys.path[:0] = sys.argv[2:]; assert callable(importlib.import_module(sys.argv[1]).handler)"
+    "import importlib, sys; sys.path[:0] = sys.argv[2:]; assert callable(importlib.import_module(sys.argv[1]).handler);"
+    "print(len(sys.modules))"
 )
+# Of a cold start: its modules, boto's own among them, and the bytes of all its sources.
+MOST_MODULES = 770
+MOST_BYTES = 9_000_000
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +41,23 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.mark.parametrize("module", [*map(module_of, WORKERS), SHAPE.module])
+@pytest.mark.parametrize(
+    "module", [*map(module_of, WORKERS), *(each.SHAPE.module for each in (relay, sweeper, front_door))]
+)
 def test_cdk_05_a_handler_is_imported_from_its_asset_alone(module: str, runtime: Path) -> None:
     built = asset(module, Target.of(load_stage("local")))
     command = [sys.executable, "-B", "-I", "-S", "-c", IMPORT, module, str(built), str(runtime)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603 - our own words
     assert ran.returncode == 0, ran.stderr
+
+
+def test_the_front_doors_asset_holds_what_it_imports_and_no_document_of_itself(runtime: Path) -> None:
+    module = front_door.SHAPE.module
+    built = asset(module, Target.of(load_stage("local")))
+    ours = {path.relative_to(built / "functions").as_posix() for path in (built / "functions").rglob("*.py")}
+    assert {"front_door.py", "operations.py", "answers.py", "caller.py"} <= ours
+    assert not {"registry.py", "routes.py", "outbox_relay.py", "openapi/document.py"} & ours
+    command = [sys.executable, "-B", "-I", "-S", "-c", IMPORT, module, str(built), str(runtime)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)  # noqa: S603 - our own words
+    assert int(ran.stdout) <= MOST_MODULES
+    assert sum(path.stat().st_size for path in built.rglob("*.py")) <= MOST_BYTES
