@@ -78,10 +78,11 @@ class Sweeper:
         """Sweep a shard; give how long its oldest posting has waited."""
         now = self.clock.now()
         lag = timedelta(0)
+        held: set[str] = set()
         for batch in _batches(self.waiting.overdue(shard, now - self.grace, now)):
             lag = max(lag, now - batch[0].since)
             try:
-                self.relay.relay([overdue.posting for overdue in batch])
+                self.relay.relay([overdue.posting for overdue in batch], held)
             except Unavailable:  # those stay; what is behind them is not kept waiting
                 self.telemetry.warn("not_swept", shard=shard, postings=len(batch))
             else:

@@ -34,6 +34,7 @@ class Posting:
         body: the message's text, as Message.body gives it.
         delay: from the commit on, at most a year. Up to 15 minutes it waits on the queue, beyond that in the outbox.
         group: MessageGroupId, where there is one.
+        ordered: whether those of its group are sent in the order of their commits, one after the other.
         attributes: message attributes, all strings.
     """
 
@@ -43,6 +44,12 @@ class Posting:
     delay: timedelta = timedelta(0)
     group: str | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
+    ordered: bool = False
+
+    @property
+    def lane(self) -> str:
+        """What is behind what: the group of an ordered posting; any other is alone."""
+        return self.group if self.ordered and self.group is not None else self.id
 
 
 def due_at(posting: Posting, since: datetime) -> datetime:
@@ -56,14 +63,23 @@ def left_of(posting: Posting, since: datetime, now: datetime) -> timedelta:
     return timedelta(seconds=math.ceil(left.total_seconds()))
 
 
-def posting_of(
-    message: Message, name: str, worker: str, *, delay: timedelta = timedelta(0), group: str | None = None
+def posting_of(  # noqa: PLR0913 - each is a part of the posting
+    message: Message,
+    name: str,
+    worker: str,
+    *,
+    delay: timedelta = timedelta(0),
+    group: str | None = None,
+    ordered: bool = False,
 ) -> Posting:
     """Make a posting under the given name.
 
     Raises:
-        Refused: SQS would refuse the message or its delay.
+        Refused: SQS would refuse the message, its delay is too long, or it is to be in order without a group.
     """
+    if ordered and (group is None or delay):
+        text = "A message is in order within its group, and without a delay: give `group`, or leave `ordered` out."
+        raise Refused(text)
     try:
         check_payload(message.payload)
     except Malformed as error:
@@ -75,7 +91,7 @@ def posting_of(
         raise Refused(text)
     if group is not None:
         check_group(group)
-    return Posting(name, worker, body, timedelta(seconds=math.ceil(delay.total_seconds())), group)
+    return Posting(name, worker, body, timedelta(seconds=math.ceil(delay.total_seconds())), group, ordered=ordered)
 
 
 SHARDS = 8  # of the index of what waits, so that no partition of it is hot
@@ -117,7 +133,7 @@ class Outbox(Protocol):
         """
         ...
 
-    def park(self, posting: str, reason: str) -> None:
+    def park(self, posting: Posting, reason: str) -> None:
         """Keep it, with the reason why it can never be sent. Repeating it changes nothing.
 
         Raises:
@@ -125,7 +141,7 @@ class Outbox(Protocol):
         """
         ...
 
-    def mark_sent(self, posting: str, now: datetime) -> None:
+    def mark_sent(self, posting: Posting, now: datetime) -> None:
         """Note that it was sent; it is kept for a week. Repeating it changes nothing.
 
         Raises:

@@ -5,6 +5,7 @@ Dying between sending and marking sends a message again, and its idempotency key
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,36 +35,61 @@ class Relay:
     random: Random
     telemetry: Telemetry
 
-    def relay(self, postings: Sequence[Posting]) -> None:
+    def relay(self, postings: Sequence[Posting], held: set[str] | None = None) -> None:
         """Send all and mark them as sent; what can never be sent is parked with its reason.
+
+        Args:
+            postings: in the order of their commits.
+            held: lanes of ordered postings that wait for one of theirs; nothing of them is sent, and those are added
+                that begin to wait now.
 
         Raises:
             Unavailable: some could not be sent now; the stream delivers the batch again.
         """
+        held = set() if held is None else held
         failpoint(Failpoint.RELAY_RECEIVED)
         # The sweeper sends the others in time.
         due = [posting for posting in postings if posting.delay <= LONGEST_DELAY]
         left = 0
         for worker in dict.fromkeys(posting.worker for posting in due):
-            left += self._send(worker, [posting for posting in due if posting.worker == worker])
+            mine = [posting for posting in due if posting.worker == worker]
+            left += len(self._send(worker, [posting for posting in mine if not posting.ordered]))
+            left += self._send_in_order(worker, [posting for posting in mine if posting.ordered], held)
         if left:
             message = f"{left} of {len(postings)} messages could not be sent: the stream delivers them again."
             raise Unavailable(message, dependency="sqs")
 
-    def _send(self, worker: str, postings: Sequence[Posting]) -> int:
-        """Send what is for one worker; give how many are still to be sent."""
+    def _send_in_order(self, worker: str, postings: Sequence[Posting], held: set[str]) -> int:
+        """Send the first of each lane, then the second, and so on; give how many are left behind one that waits."""
+        left = 0
+        lanes: dict[str, deque[Posting]] = {}
+        for posting in postings:
+            lanes.setdefault(posting.lane, deque()).append(posting)
+        while lanes:
+            for name in held & lanes.keys():
+                left += len(lanes.pop(name))
+            held |= {posting.lane for posting in self._send(worker, [lane[0] for lane in lanes.values()])}
+            for name in lanes.keys() - held:
+                lanes[name].popleft()
+            lanes = {name: lane for name, lane in lanes.items() if lane}
+        return left
+
+    def _send(self, worker: str, postings: Sequence[Posting]) -> list[Posting]:
+        """Send what is for one worker; give what is still to be sent."""
+        if not postings:
+            return []
         queue = self.queues(worker)
         if queue is None:
             for posting in postings:
                 self._park(posting, f"no worker {worker!r} is deployed here")
-            return 0
+            return []
         messages = [
             Outgoing(posting.body, posting.attributes, posting.delay, posting.group, posting.id) for posting in postings
         ]
         report = send_all(queue, messages, self.clock, self.random)
         failpoint(Failpoint.RELAY_SENT)
         for place in report.sent:
-            self.outbox.mark_sent(postings[place].id, self.clock.now())
+            self.outbox.mark_sent(postings[place], self.clock.now())
             failpoint(Failpoint.RELAY_MARKED)
         self.telemetry.count("relayed", NO_JOB_TYPE, len(report.sent))
         for place, refusal in report.failed.items():
@@ -71,10 +97,10 @@ class Relay:
                 self._park(postings[place], refusal.code)
             else:
                 self.telemetry.warn("not_relayed", posting=postings[place].id, worker=worker, code=refusal.code)
-        return sum(not refusal.final for refusal in report.failed.values())
+        return [postings[place] for place, refusal in report.failed.items() if not refusal.final]
 
     def _park(self, posting: Posting, reason: str) -> None:
-        self.outbox.park(posting.id, reason)
+        self.outbox.park(posting, reason)
         failpoint(Failpoint.RELAY_PARKED)
         self.telemetry.count("parked", NO_JOB_TYPE)
         self.telemetry.warn("parked", posting=posting.id, worker=posting.worker, reason=reason)

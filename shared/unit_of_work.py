@@ -159,19 +159,29 @@ class UnitOfWork:
             self._tags[tag.name] = tag.joined(self._tags.get(tag.name, tag))
 
     def enqueue(
-        self, message: Message, *, worker: str | None = None, delay: timedelta = timedelta(0), group: str | None = None
+        self,
+        message: Message,
+        *,
+        worker: str | None = None,
+        delay: timedelta = timedelta(0),
+        group: str | None = None,
+        ordered: bool = False,
     ) -> None:
         """Have a job sent if and when this one commits, to its own worker or to the one named.
 
-        It waits for the delay, from now on, and for the message's `run_at`: up to a year.
+        It waits for the delay, from now on, and for the message's `run_at`: up to a year. `ordered` messages of one group
+        are sent in the order of their commits, one after the other; a FIFO queue then keeps that order. Let the version
+        in the payload decide all the same: a message that was parked leaves a gap, and a replay comes late.
 
         Raises:
-            Refused: SQS would refuse the message, or the wait is too long.
+            Refused: SQS would refuse the message, the wait is too long, or it is ordered without a group.
         """
         wait = message.wait(self.clock.now())
         longer = max(delay, wait) if wait else delay
         traced = self.traced(message)
-        self._postings.append(posting_of(traced, self.tokens(), worker or self.worker, delay=longer, group=group))
+        to = worker or self.worker
+        posting = posting_of(traced, self.tokens(), to, delay=longer, group=group, ordered=ordered)
+        self._postings.append(posting)
 
     def traced(self, message: Message) -> Message:
         """The message with the trace of this job, if it has none of its own."""

@@ -54,7 +54,7 @@ class Database:
             UNFINISHED: [UNFINISHED_OF, CREATED_AT],
         }
         _create(dynamodb, f"jobs-{suffix}", ["id"], **lists)
-        _create(dynamodb, f"outbox-{suffix}", ["id"], waiting=["pending", "due_at"])
+        _create(dynamodb, f"outbox-{suffix}", ["lane", "id"], waiting=["pending", "due_at"])
         return cls(dynamodb, f"jobs-{suffix}", f"outbox-{suffix}", names)
 
     def drop(self) -> None:

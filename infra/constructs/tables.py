@@ -32,7 +32,7 @@ class Tables(Construct):
         self._key = key
         self._business: dict[str, dynamodb.Table] = {}
         self.jobs = self._table("Jobs", key="id")
-        self.outbox = self._table("Outbox", key="id", stream=dynamodb.StreamViewType.NEW_IMAGE)
+        self.outbox = self._table("Outbox", key="lane", sort_key="id", stream=dynamodb.StreamViewType.NEW_IMAGE)
         _index(self.jobs, INDEX, UNENDED, LOOK_AT)
         _index(self.jobs, BY_OWNER, LISTED_FOR, CREATED_AT)
         _index(self.jobs, UNFINISHED, UNFINISHED_OF, CREATED_AT)

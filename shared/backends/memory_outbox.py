@@ -41,23 +41,23 @@ class MemoryOutbox:
                 if due_at(self.outbox[name], since) < before
                 and name not in self.sent
                 and name not in self.parked
-                and shard_of(name) == shard
+                and shard_of(self.outbox[name].lane) == shard
             )
         for since, name in waiting:
             posting = self.outbox[name]
             yield Overdue(replace(posting, delay=left_of(posting, self.posted[name], now)), since)
 
-    def park(self, posting: str, reason: str) -> None:
+    def park(self, posting: Posting, reason: str) -> None:
         """Keep it with its reason."""
         with self.lock:
-            if posting in self.outbox:
-                self.parked.setdefault(posting, reason)
+            if posting.id in self.outbox:
+                self.parked.setdefault(posting.id, reason)
 
-    def mark_sent(self, posting: str, now: datetime) -> None:
+    def mark_sent(self, posting: Posting, now: datetime) -> None:
         """Note that a posting was sent."""
         with self.lock:
-            if posting in self.outbox:
-                self.sent.setdefault(posting, now)
+            if posting.id in self.outbox:
+                self.sent.setdefault(posting.id, now)
 
     def put_posting(self, posting: Posting, now: datetime) -> None:
         """Put it there, as a part of what else is written."""

@@ -20,21 +20,26 @@ WAITING = "waiting"  # the index of items that are neither sent nor parked, by s
 def write_posting(posting: Posting, now: datetime) -> dict[str, Any]:
     """The item of a posting."""
     return {
+        "lane": {"S": posting.lane},
         "id": {"S": posting.id},
         "worker": {"S": posting.worker},
         "body": {"S": posting.body},
         "delay": {"N": str(int(posting.delay.total_seconds()))},
         "created_at": {"S": now.isoformat()},
-        "pending": {"S": str(shard_of(posting.id))},
+        "pending": {"S": str(shard_of(posting.lane))},
         "due_at": {"S": due_at(posting, now).isoformat()},
         **({"group": {"S": posting.group}} if posting.group is not None else {}),
         **({"attributes": {"M": {n: {"S": v} for n, v in posting.attributes.items()}}} if posting.attributes else {}),
     }
 
 
-def shard_of(posting: str) -> int:
-    """The shard of the index of what waits."""
-    return zlib.crc32(posting.encode()) % SHARDS
+def shard_of(name: str) -> int:
+    """The shard of an index."""
+    return zlib.crc32(name.encode()) % SHARDS
+
+
+def _key(posting: Posting) -> dict[str, Any]:
+    return {"lane": {"S": posting.lane}, "id": {"S": posting.id}}
 
 
 def read_posting(item: dict[str, Any]) -> Posting:
@@ -46,6 +51,7 @@ def read_posting(item: dict[str, Any]) -> Posting:
         delay=timedelta(seconds=int(item["delay"]["N"])),
         group=item["group"]["S"] if "group" in item else None,
         attributes={name: value["S"] for name, value in item.get("attributes", {}).get("M", {}).items()},
+        ordered=item["lane"]["S"] != item["id"]["S"],
     )
 
 
@@ -69,23 +75,23 @@ class DynamoDBOutbox:
                 TableName=self.table, Item=write_posting(posting, now), ConditionExpression="attribute_not_exists(id)"
             )
 
-    def park(self, posting: str, reason: str) -> None:
+    def park(self, posting: Posting, reason: str) -> None:
         """Keep it with its reason; it never expires."""
         with translated("dynamodb"), contextlib.suppress(self.client.exceptions.ConditionalCheckFailedException):
             self.client.update_item(
                 TableName=self.table,
-                Key={"id": {"S": posting}},
+                Key=_key(posting),
                 UpdateExpression="SET parked = if_not_exists(parked, :reason) REMOVE pending",
                 ConditionExpression="attribute_exists(id)",
                 ExpressionAttributeValues={":reason": {"S": reason}},
             )
 
-    def mark_sent(self, posting: str, now: datetime) -> None:
+    def mark_sent(self, posting: Posting, now: datetime) -> None:
         """Note that it was sent, and let it expire."""
         with translated("dynamodb"), contextlib.suppress(self.client.exceptions.ConditionalCheckFailedException):
             self.client.update_item(
                 TableName=self.table,
-                Key={"id": {"S": posting}},
+                Key=_key(posting),
                 UpdateExpression=(
                     "SET sent_at = if_not_exists(sent_at, :now), #ttl = if_not_exists(#ttl, :ttl) REMOVE pending"
                 ),
@@ -107,14 +113,14 @@ class DynamoDBOutbox:
             ExpressionAttributeValues={":shard": {"S": str(shard)}, ":before": {"S": before.isoformat()}},
         )
         for keys in found:
-            overdue = self._overdue(keys["id"], now)
+            overdue = self._overdue({name: keys[name] for name in ("lane", "id")}, now)
             if overdue is not None:
                 yield overdue
 
-    def _overdue(self, key: dict[str, str], now: datetime) -> Overdue | None:
+    def _overdue(self, key: dict[str, Any], now: datetime) -> Overdue | None:
         """The item itself: the index may still show what has been sent."""
         with translated("dynamodb"):
-            answer = self.client.get_item(TableName=self.table, Key={"id": key}, ConsistentRead=True)
+            answer = self.client.get_item(TableName=self.table, Key=key, ConsistentRead=True)
         item = answer.get("Item", {})
         if "pending" not in item:
             return None

@@ -55,7 +55,7 @@ class Moto:
     store: DynamoDBOutbox
 
     def look(self, name: str) -> tuple[Posting, str | None, str | None] | None:
-        key = {"id": {"S": name}}
+        key = {"lane": {"S": name}, "id": {"S": name}}
         item = self.store.client.get_item(TableName=self.store.table, Key=key, ConsistentRead=True).get("Item")
         if item is None:
             return None
@@ -84,7 +84,7 @@ def test_what_is_posted_lies_there_whole(shelf: Shelf) -> None:
 def test_a_name_is_posted_once(shelf: Shelf) -> None:
     first = posting()
     shelf.store.post(first, START)
-    shelf.store.mark_sent(first.id, START)
+    shelf.store.mark_sent(first, START)
     shelf.store.post(posting(id=first.id, body='{"other":1}'), LATER)
     assert shelf.look(first.id) == (first, START.isoformat(), None)
 
@@ -92,23 +92,23 @@ def test_a_name_is_posted_once(shelf: Shelf) -> None:
 def test_when_it_was_sent_is_noted_once(shelf: Shelf) -> None:
     sent = posting()
     shelf.store.post(sent, START)
-    shelf.store.mark_sent(sent.id, START)
-    shelf.store.mark_sent(sent.id, LATER)
+    shelf.store.mark_sent(sent, START)
+    shelf.store.mark_sent(sent, LATER)
     assert shelf.look(sent.id) == (sent, START.isoformat(), None)
 
 
 def test_why_it_is_parked_is_noted_once(shelf: Shelf) -> None:
     parked = posting()
     shelf.store.post(parked, START)
-    shelf.store.park(parked.id, "first")
-    shelf.store.park(parked.id, "second")
+    shelf.store.park(parked, "first")
+    shelf.store.park(parked, "second")
     assert shelf.look(parked.id) == (parked, None, "first")
 
 
 def test_what_has_expired_is_neither_marked_nor_parked(shelf: Shelf) -> None:
     gone = posting()
-    shelf.store.mark_sent(gone.id, START)
-    shelf.store.park(gone.id, "why")
+    shelf.store.mark_sent(gone, START)
+    shelf.store.park(gone, "why")
     assert shelf.look(gone.id) is None
     shelf.store.post(gone, START)
     assert shelf.look(gone.id) == (gone, None, None)
@@ -135,8 +135,8 @@ def test_what_is_sent_or_parked_waits_no_more(shelf: Shelf) -> None:
     sent, parked, waiting = posting(), posting(), posting()
     for each in (sent, parked, waiting):
         shelf.store.post(each, START)
-    shelf.store.mark_sent(sent.id, START)
-    shelf.store.park(parked.id, "why")
+    shelf.store.mark_sent(sent, START)
+    shelf.store.park(parked, "why")
     found = overdue(shelf, LATER, LATER)
     assert waiting.id in found
     assert not {sent.id, parked.id} & set(found)

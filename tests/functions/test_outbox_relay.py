@@ -45,8 +45,8 @@ class Sent:
     def post(self, posting: Posting, now: datetime) -> None:
         """Nothing is posted here."""
 
-    def park(self, posting: str, reason: str) -> None:
-        self.parked[posting] = reason
+    def park(self, posting: Posting, reason: str) -> None:
+        self.parked[posting.id] = reason
 
     def queue(self, worker: str) -> Any:
         sent = self
@@ -60,10 +60,10 @@ class Sent:
 
         return Queue()
 
-    def mark_sent(self, posting: str, now: datetime) -> None:
+    def mark_sent(self, posting: Posting, now: datetime) -> None:
         if self.deaf:
             raise Unavailable("no answer", dependency="dynamodb")
-        self.marked.append(posting)
+        self.marked.append(posting.id)
 
     @property
     def relay(self) -> Relay:
@@ -130,13 +130,15 @@ def test_marking_is_repeatable_and_forgives_an_item_that_has_expired(aws_endpoin
     dynamodb = client("dynamodb")
     dynamodb.put_item(TableName=database.outbox_table, Item=write_posting(FULL, START))
     outbox = DynamoDBOutbox(dynamodb, database.outbox_table)
-    outbox.mark_sent("p1", START)
-    outbox.mark_sent("p1", START + timedelta(days=1))
-    item = dynamodb.get_item(TableName=database.outbox_table, Key={"id": {"S": "p1"}})["Item"]
+    outbox.mark_sent(FULL, START)
+    outbox.mark_sent(FULL, START + timedelta(days=1))
+    item = dynamodb.get_item(TableName=database.outbox_table, Key={"lane": {"S": "p1"}, "id": {"S": "p1"}})["Item"]
     assert item["sent_at"]["S"] == START.isoformat()
     assert int(item["ttl"]["N"]) == int((START + timedelta(days=7)).timestamp())
-    outbox.mark_sent("gone", START)
-    assert "Item" not in dynamodb.get_item(TableName=database.outbox_table, Key={"id": {"S": "gone"}})
+    outbox.mark_sent(replace(FULL, id="gone"), START)
+    assert "Item" not in dynamodb.get_item(
+        TableName=database.outbox_table, Key={"lane": {"S": "gone"}, "id": {"S": "gone"}}
+    )
 
 
 def test_what_can_never_be_sent_is_parked_with_its_reason_and_stops_nobody() -> None:
@@ -154,9 +156,9 @@ def test_a_parked_item_stays_with_its_first_reason(aws_endpoint: str) -> None:
     dynamodb = client("dynamodb")
     dynamodb.put_item(TableName=database.outbox_table, Item=write_posting(FULL, START))
     outbox = DynamoDBOutbox(dynamodb, database.outbox_table)
-    outbox.park("p1", "first")
-    outbox.park("p1", "second")
-    item = dynamodb.get_item(TableName=database.outbox_table, Key={"id": {"S": "p1"}})["Item"]
+    outbox.park(FULL, "first")
+    outbox.park(FULL, "second")
+    item = dynamodb.get_item(TableName=database.outbox_table, Key={"lane": {"S": "p1"}, "id": {"S": "p1"}})["Item"]
     assert item["parked"]["S"] == "first"
     assert "ttl" not in item
 
@@ -165,7 +167,9 @@ def test_a_message_is_posted_once_under_its_id(aws_endpoint: str) -> None:
     database = Database.create()
     outbox = DynamoDBOutbox(client("dynamodb"), database.outbox_table)
     outbox.post(FULL, START)
-    outbox.mark_sent("p1", START)
+    outbox.mark_sent(FULL, START)
     outbox.post(FULL, START + timedelta(days=1))
-    item = database.client.get_item(TableName=database.outbox_table, Key={"id": {"S": "p1"}})["Item"]
+    item = database.client.get_item(TableName=database.outbox_table, Key={"lane": {"S": "p1"}, "id": {"S": "p1"}})[
+        "Item"
+    ]
     assert item["created_at"]["S"] == item["sent_at"]["S"] == START.isoformat()

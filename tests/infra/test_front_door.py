@@ -107,12 +107,13 @@ def test_the_front_door_is_told_what_one_owner_may_ask_and_reaches_the_cache(dec
     assert not [f for f in others if f"{PREFIX}OWNER_LIMITS" in f["Environment"]["Variables"]]
 
 
-def test_an_owners_jobs_are_found_by_sparse_indexes_of_keys_alone(walk: Walk) -> None:
+def test_jobs_are_found_by_sparse_indexes_of_keys_alone(walk: Walk) -> None:
     (jobs,) = [table for name, table in walk.of("AWS::DynamoDB::Table").items() if "TablesJobs" in name]
     indexes = {index["IndexName"]: index for index in jobs["GlobalSecondaryIndexes"]}
     assert {name: [key["AttributeName"] for key in index["KeySchema"]] for name, index in indexes.items()} == {
         "by_owner": ["listed_for", "created_at"],
         "unfinished": ["unfinished_of", "created_at"],
+        "unended": ["unended", "look_at"],
     }
     assert {index["Projection"]["ProjectionType"] for index in indexes.values()} == {"KEYS_ONLY"}
 

@@ -79,7 +79,7 @@ def test_the_checks_notice_a_claim_that_is_granted_to_everybody(monkeypatch: pyt
 
 
 def test_the_checks_notice_writes_without_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(History, "_demand", lambda self, write: None)
+    monkeypatch.setattr(History, "demand", lambda self, write: None)
     assert "I14" in found()
 
 
