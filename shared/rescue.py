@@ -20,7 +20,7 @@ from shared.telemetry import NO_JOB_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from shared.clock import Clock
     from shared.job_record import JobView
@@ -73,6 +73,7 @@ class Rescue:
     workers: Mapping[str, str]
     clock: Clock
     telemetry: Telemetry
+    lost_after: timedelta = LOST_AFTER
 
     def rescue(self, shard: int, until: datetime) -> None:
         """Go through a shard until the time is up; the next invocation goes on.
@@ -104,7 +105,7 @@ class Rescue:
             return
         self.outbox.post(posting, now)
         failpoint(Failpoint.RESCUED)
-        self.records.note_rescue(view, now + LOST_AFTER, now)
+        self.records.note_rescue(view, now + self.lost_after, now)
         self.telemetry.count("job_rescued", NO_JOB_TYPE)
         self.telemetry.warn("job_rescued", record=view.record, job_type=view.names["job_type"], rescues=view.rescues)
 

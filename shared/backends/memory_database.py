@@ -18,7 +18,7 @@ from shared.job_record import ENDED, LOST_AFTER, RETENTION, Hold, JobView, Statu
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from shared.acceptance import Acceptance, Acceptances
     from shared.claim import Claim
@@ -37,6 +37,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
     fences: dict[str, tuple[int, str]] = field(default_factory=dict)
     accepted_by: dict[str, str] = field(default_factory=dict)
     generations: dict[str, int] = field(default_factory=dict)
+    lost_after: timedelta = LOST_AFTER
     accepted_at: dict[str, datetime] = field(default_factory=dict)
     unfinished: set[str] = field(default_factory=set)  # accepted for an owner, and not ended since
 
@@ -103,7 +104,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                 not_before=acceptance.run_at,
                 run_at=acceptance.run_at,
                 version=acceptance.version,
-                look_at=max(now, acceptance.run_at or now) + LOST_AFTER,
+                look_at=max(now, acceptance.run_at or now) + self.lost_after,
                 payload=acceptance.payload,
                 names=names,
             )
@@ -185,7 +186,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                 attempts=view.attempts - release.gives_attempt_back,
                 claim_until=None,
                 not_before=release.not_before,
-                look_at=max(now, release.not_before) + LOST_AFTER,
+                look_at=max(now, release.not_before) + self.lost_after,
                 first_failure=view.first_failure or release.failure,
                 last_failure=release.failure or view.last_failure,
             )
@@ -303,7 +304,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
             death=view.death if final else 0,
             payload=None if final else view.payload,
             ended_at=now,
-            look_at=None if final else now + LOST_AFTER,
+            look_at=None if final else now + self.lost_after,
             expires=now + RETENTION if final else None,
         )
 

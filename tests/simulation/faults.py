@@ -33,6 +33,7 @@ class Weather:
     steps: float = 0.0
     stops: float = 0.0
     unstreamed: float = 0.0
+    vanishes: float = 0.0
 
     @classmethod
     def drawn(cls, random: Random) -> Weather:
@@ -55,6 +56,7 @@ class Weather:
             steps=chance(0.003),
             stops=chance(0.01),
             unstreamed=chance(0.5),
+            vanishes=chance(0.1),
         )
 
 

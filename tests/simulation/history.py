@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from shared.acceptance import Accepted
 from shared.backends.memory_database import MemoryDatabase
 from shared.errors import ClaimLost
 from shared.job_record import SYSTEM, JobView, Status, record_id
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 LEFT_NEVER = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
+LOST_AFTER = timedelta(minutes=10)  # in a run, which lasts for hours and not for days
 FINAL = LEFT_NEVER | {Status.DEAD_LETTERED}  # no dead letter is replayed here
 
 
@@ -66,13 +69,15 @@ class History(MemoryDatabase):
     """The database of a run."""
 
     def __init__(self, clock: Any) -> None:
-        super().__init__(clock)
+        super().__init__(clock, lost_after=LOST_AFTER)
         self.changes: list[tuple[str, JobView]] = []
         self.reads: list[Read] = []
         self.done_at: dict[str, float] = {}
         self.numbers: dict[str, list[tuple[str, int]]] = {}
         self.lost: dict[str, float] = {}
         self.broken: list[tuple[str, str]] = []
+        self.decided: set[str] = set()
+        self.received: set[str] = set()
 
     def _note(self, record: str, before: JobView | None) -> None:
         after = self.records.get(record)
@@ -100,6 +105,7 @@ class History(MemoryDatabase):
             }
         )
         super().commit(hold, commit, now)
+        self.decided |= {posting.id for posting in commit.postings}
         for record, view in before.items():
             self._note(record, view)
 
@@ -118,6 +124,32 @@ class History(MemoryDatabase):
         before = self.records.get(hold.record)
         super().bury(hold, death, failure, now)
         self._note(hold.record, before)
+
+    def accept(self, acceptance: Any, now: Any) -> Any:
+        before = self.records.get(acceptance.record)
+        answer = super().accept(acceptance, now)
+        if isinstance(answer, Accepted):
+            self.decided.add(acceptance.posting.id)
+        self._note(acceptance.record, before)
+        return answer
+
+    def post(self, posting: Any, now: Any) -> None:
+        """What is posted beside a commit is a copy of what was sent before."""
+        super().post(posting, now)
+        self.decided.add(posting.id)
+        if not posting.id.startswith("rescue/") and posting.body not in self.received:
+            self.broken.append(("I9", f"posted by itself: {posting}"))
+
+    def cancel(self, record: str, owner: str, now: Any) -> Any:
+        before = self.records.get(record)
+        answer = super().cancel(record, owner, now)
+        self._note(record, before)
+        return answer
+
+    def give_up(self, view: JobView, failure: Any, now: Any) -> None:
+        before = self.records.get(view.record)
+        super().give_up(view, failure, now)
+        self._note(view.record, before)
 
     def fence(self, hold: Any, key: str) -> int:
         number = super().fence(hold, key)
@@ -175,10 +207,12 @@ class Checks:
             self.g5_one_charge,
             self.i15_i16_states_are_monotone,
             self.i19_attempts_are_bounded,
+            self.i9_no_message_without_its_commit,
             self.i24_everything_ends,
             self.i26_conservation,
             self.i27_fencing_numbers_grow,
             self.i36_no_stale_read,
+            self.i1_i2_i3_one_operation_for_each_intent,
         ):
             check()
             self.checked.append(check.__name__)
@@ -246,12 +280,19 @@ class Checks:
         for view in self.world.history.records.values():
             demand(view.attempts <= most[view.names["job_type"]], "I19", view)
 
+    def i9_no_message_without_its_commit(self) -> None:
+        """What is in the outbox was put there by a transaction that was written."""
+        history = self.world.history
+        demand(history.outbox.keys() <= history.decided, "I9", history.outbox.keys() - history.decided)
+
     def i24_everything_ends(self) -> None:
         """Every job is final, or its dead letter lies in the dead-letter queue."""
         letters = {letter.body for letter in self.world.queue.dead}
         for view in self.world.history.records.values():
             if view.status in LEFT_NEVER:
                 continue
+            if view.last_failure is not None and view.last_failure.reason == "message-lost":
+                continue  # it is told of by its record, an alarm and the operation
             key, kind = view.names["idempotency_key"], view.names["job_type"]
             mine = [body for body in letters if json.loads(body)["idempotency_key"] == key]
             if view.status is Status.UNKNOWN:  # its reconciling job must have died
@@ -285,6 +326,10 @@ class Checks:
             done = self.world.history.done_at.get(read.order)
             stale = done is not None and read.begun > done and read.status == "pending"
             demand(not stale, "I36", f"{read}, done at {done}")
+
+    def i1_i2_i3_one_operation_for_each_intent(self) -> None:
+        """What the clients were told is so, and stays so."""
+        self.world.clients.check()
 
 
 def _name(body: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from operator import methodcaller
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from functions.outbox_sweeper import Sweeper
+from functions.outbox_sweeper import Round, Sweeper
 from functions.payments import ORDERS
 from shared.backends.memory_queue import MemoryQueue
 from shared.cache import Cache
@@ -23,13 +23,16 @@ from shared.errors import Ambiguous, CacheUnavailable, Unavailable
 from shared.item import Stored
 from shared.outcome import Completed, Duplicate
 from shared.producer import Outgoing
+from shared.recurrence import Recurring
 from shared.relay import Relay
+from shared.rescue import Rescue
 from shared.runtime import assemble
 from shared.tag import Version
 from shared.telemetry import Silent
 from tests.modes import CACHES, Mode
+from tests.simulation.clients import Clients
 from tests.simulation.faults import Faults, Faulty, Records, Weather
-from tests.simulation.history import History, Watched
+from tests.simulation.history import LOST_AFTER, History, Watched
 from tests.simulation.jobs import BATCH, GATE, SIM_WORKER, Outside
 from tests.simulation.scheduler import Process, ProcessClock, Scheduler
 
@@ -81,18 +84,20 @@ class World:
         self.amounts: dict[str, dict[str, int]] = {}
         self.spread = self.random.choice((1.0, 30.0))  # seconds over which messages are sent
         self.days: dict[str, dict[str, int]] = {}
+        self.clients = Clients(self)
 
     def run(self) -> None:
         """Faults for a while, then none, until all is at rest."""
         self._produce()
         for number in range(3):
-            self._spawn(f"poller-{number}", self._poll)
-        self._spawn("relay", self._relay)
-        self._spawn("sweeper", self._sweep)
+            self.spawn(f"poller-{number}", self._poll)
+        self.spawn("relay", self._relay)
+        self.spawn("sweeper", self._sweep)
+        self.clients.begin()
         for number in range(2):
-            self._spawn(f"reader-{number}", self._read)
+            self.spawn(f"reader-{number}", self._read)
         if self.faults.weather.amnesia:
-            self._spawn("amnesia", self._forget)
+            self.spawn("amnesia", self._forget)
         try:
             self.scheduler.run(lambda: self.scheduler.now > FAULTY_SECONDS, FAULTY_SECONDS + 1)
             self.faults.heal()
@@ -103,7 +108,8 @@ class World:
     def is_at_rest(self) -> bool:
         """Whether nothing is left to do."""
         told = self.history.sent.keys() | self.history.parked.keys()
-        return not self.queue.messages and self.history.outbox.keys() <= told
+        watched = any(view.look_at is not None for view in self.history.records.values())
+        return not self.queue.messages and self.history.outbox.keys() <= told and not watched and self.clients.are_done
 
     def token(self) -> str:
         """A fresh name."""
@@ -139,9 +145,16 @@ class World:
 
     # Who works.
 
-    def _spawn(self, name: str, body: Any) -> None:
+    def spawn(self, name: str, body: Any) -> None:
+        """Begin an actor in a process of its own."""
         process = Process(name)
         self.scheduler.spawn(name, process, lambda: body(process))
+
+    def _lose(self) -> None:
+        """A message is gone, as if its queue had kept it for too long, or had moved it away: one that was accepted."""
+        accepted = [name for name, message in self.queue.messages.items() if '"record":' in message.body]
+        if accepted and self.faults.happens("vanishes"):
+            del self.queue.messages[self.random.choice(accepted)]
 
     def _poll(self, here: Process) -> None:
         """Lambda's event source mapping: gives batches to a process, and a new one to the next when it dies."""
@@ -149,6 +162,7 @@ class World:
         process: Process | None = None
         while True:
             self.scheduler.sleep(self.random.uniform(0.1, 2.0))
+            self._lose()
             if not self.queue.has_visible:
                 continue
             twice = self.faults.happens("duplicate")
@@ -156,6 +170,7 @@ class World:
             if not records:  # what was there has been moved to the dead letters
                 continue
             batch = list(read_event({"Records": records}))
+            self.history.received |= {delivery.body for delivery in batch}
             if process is None or process.is_dead or process.is_retired:
                 skew = self.faults.weather.skew
                 offset = timedelta(seconds=self.random.uniform(-skew, skew))
@@ -243,19 +258,23 @@ class World:
             self._ends_well(here.name, self._sweep_once)
 
     def _sweep_once(self, relay: Relay) -> None:
-        waiting: Any = relay.outbox
-        Sweeper(waiting, relay, relay.clock, self.random, self.telemetry).sweep(relay.clock.now() + SWEEP)
+        """A round of the sweeper, over one database."""
+        database: Any = relay.outbox
+        sweeper = Sweeper(database, relay, relay.clock, self.random, self.telemetry)
+        workers = {job.name: SIM_WORKER.name for job in SIM_WORKER.jobs}
+        rescue = Rescue(database, database, workers, relay.clock, self.telemetry, LOST_AFTER)
+        Round(sweeper, rescue, Recurring(database, (), relay.clock)).make(relay.clock.now() + SWEEP)
 
     def _ends_well(self, name: str, run: Callable[[Relay], None]) -> bool:
         """Let a new process do something with a relay; give whether it did it."""
-        gone = Unavailable("no answer", dependency="aws")
-        process = Process(name)
-        queue = Faulty(self.queue, process, self.faults, gone)
-        outbox = Faulty(self.history, process, self.faults, gone)
-        relay = Relay(outbox, lambda _: queue, ProcessClock(self.scheduler, process), self.random, self.telemetry)
         ended: list[bool] = []
 
-        def go() -> None:
+        def go(process: Process) -> None:
+            gone = Unavailable("no answer", dependency="aws")
+            queue = Faulty(self.queue, process, self.faults, gone)
+            outbox = Faulty(self.history, process, self.faults, gone)
+            clock = ProcessClock(self.scheduler, process)
+            relay = Relay(outbox, lambda _: queue, clock, self.random, self.telemetry)
             try:
                 run(relay)
             except Unavailable:
@@ -263,10 +282,15 @@ class World:
             else:
                 ended.append(True)
 
-        self.scheduler.spawn(f"{name}-run", process, go)
+        self.within(name, go, ended)
+        return ended == [True]
+
+    def within(self, name: str, go: Callable[[Process], None], ended: list[Any]) -> None:
+        """Run in a new process, until it notes its end there or dies."""
+        process = Process(name)
+        self.scheduler.spawn(f"{name}-run", process, lambda: go(process))
         while not ended and not process.is_dead:
             self.scheduler.sleep(0.2)
-        return ended == [True]
 
     def _read(self, here: Process) -> None:
         """Reads orders through the cache, as a front door would."""
