@@ -49,7 +49,7 @@ class Stack:
         timeout = runtime.worker.function_timeout
         self.mapping = EventSourceMapping(
             self.sqs,
-            self.settings.queues["payments"],
+            self.settings.queues[self.worker.name],
             consumer.handle,
             lambda: Context(timeout),
             self.worker.batch_size,
@@ -63,7 +63,7 @@ class Stack:
 
     def send(self, body: str, attributes: Mapping[str, str] | None = None) -> None:
         self.sqs.send_message(
-            QueueUrl=self.settings.queues["payments"],
+            QueueUrl=self.settings.queues[self.worker.name],
             MessageBody=body,
             MessageAttributes=of_strings(attributes or {}),
         )
@@ -103,7 +103,7 @@ class Stack:
             "ApproximateNumberOfMessagesNotVisible",
             "ApproximateNumberOfMessagesDelayed",
         ]
-        url = self.settings.queues["payments"]
+        url = self.settings.queues[self.worker.name]
         counts = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
         return not any(int(counts[name]) for name in names)
 
@@ -118,7 +118,7 @@ class Stack:
     ) -> list[tuple[str, dict[str, Any]]]:
         """Bodies and reasons; those are deleted whose reason `delete` chooses."""
         found = []
-        url = self.settings.dead_letter_queues["payments"]
+        url = self.settings.dead_letter_queues[self.worker.name]
         while messages := self.sqs.receive_message(
             QueueUrl=url, MessageAttributeNames=["All"], MaxNumberOfMessages=10, VisibilityTimeout=600
         ).get("Messages"):
@@ -140,9 +140,9 @@ def new_stack(valkey: Valkey, provider: Provider, *, visibility: int = 24, worke
         jobs_table=database.jobs_table,
         outbox_table=database.outbox_table,
         tables=database.tables,
-        queues={"payments": queue},
-        dead_letter_queues={"payments": dead},
-        endpoints={"payment-provider": f"http://127.0.0.1:{provider.server_port}"},
+        queues={worker.name: queue},
+        dead_letter_queues={worker.name: dead},
+        endpoints={d.name: f"http://127.0.0.1:{provider.server_port}" for d in worker.dependencies},
         cache_host=valkey.host,
         cache_port=str(valkey.port),
         cache_tls=False,
