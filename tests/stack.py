@@ -8,7 +8,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -25,11 +25,12 @@ from tests.world import Context
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from local.provider import Provider
+    from local.outside import OutsideServer
     from local.valkey import Valkey
     from shared.worker import Worker
 
 PACE = 0.1
+Server = TypeVar("Server", bound="OutsideServer")
 
 
 @dataclass
@@ -39,7 +40,7 @@ class Stack:
     settings: Settings
     database: Database
     sqs: Any
-    provider: Provider
+    provider: Any  # the outside system of its worker: its stand-in tells what happened there
     worker: Worker = payments.WORKER
     relayed: set[str] = field(default_factory=set)
 
@@ -130,7 +131,9 @@ class Stack:
         return found
 
 
-def new_stack(valkey: Valkey, provider: Provider, *, visibility: int = 24, worker: Worker = payments.WORKER) -> Stack:
+def new_stack(
+    valkey: Valkey, provider: OutsideServer, *, visibility: int = 24, worker: Worker = payments.WORKER
+) -> Stack:
     """Tables and queues on moto, this Valkey, this provider."""
     sqs = client("sqs")
     queue, dead = create_queue(sqs, visibility=visibility, receives=125)
@@ -153,8 +156,8 @@ def new_stack(valkey: Valkey, provider: Provider, *, visibility: int = 24, worke
 
 
 @contextlib.contextmanager
-def serving(provider: Provider) -> Iterator[Provider]:
-    """The provider, answering."""
+def serving(provider: Server) -> Iterator[Server]:
+    """The stand-in of an outside system, answering."""
     thread = threading.Thread(target=provider.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     yield provider

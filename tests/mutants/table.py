@@ -46,6 +46,7 @@ OWNED_JOBS = "tests/conformance/test_owned_jobs.py"
 QUOTA = "tests/unit/test_quota.py"
 RATES = "tests/conformance/test_rates.py"
 OWNED = "shared/backends/owned_jobs.py"
+INVENTORY = "tests/functions/test_inventory.py"
 LAYER = "shared/backends/job_record_layer.py"
 CLAIMS = "shared/backends/job_record_claims.py"
 CONNECTION = "shared/backends/redis_connection.py"
@@ -2445,5 +2446,96 @@ MUTANTS = (
         "work.invalidate(user_tag(payload.user_id), version=payload.version)",
         "pass",
         "tests/functions/test_users.py",
+    ),
+    Mutant(
+        "an inventory is of one snapshot",
+        "functions/inventory_source.py",
+        "page is None or page.snapshot != first.snapshot",
+        "page is None",
+        INVENTORY,
+    ),
+    Mutant(
+        "a snapshot that is gone is begun anew",
+        "functions/inventory_source.py",
+        "(NOT_FOUND if cursor is None else GONE)",
+        "NOT_FOUND",
+        INVENTORY,
+    ),
+    Mutant(
+        "a page is begun only with the time for it and for the commit",
+        "functions/inventory_source.py",
+        "if work.time_left() < least:",
+        "if False:",
+        INVENTORY,
+    ),
+    Mutant(
+        "pages without an end are left",
+        "functions/inventory_source.py",
+        "for _ in range(MOST_PAGES):",
+        "for _ in range(100 * MOST_PAGES):",
+        INVENTORY,
+    ),
+    Mutant(
+        "an inventory that no transaction holds is refused",
+        "functions/inventory_source.py",
+        "if number > MOST_LINES or cursor is not None:",
+        "if False:",
+        INVENTORY,
+    ),
+    Mutant(
+        "a thing is named once in a snapshot",
+        "functions/inventory_source.py",
+        "if len(lines) != number:",
+        "if False:",
+        INVENTORY,
+    ),
+    Mutant(
+        "a question without an answer is asked again, not reconciled",
+        "functions/inventory_source.py",
+        "raise Unavailable(str(error), dependency=INVENTORY_SYSTEM.name) from error",
+        "raise",
+        INVENTORY,
+    ),
+    Mutant(
+        "a snapshot that is there is not written again",
+        "functions/inventory_source.py",
+        "if first.snapshot == known:",
+        "if False:",
+        INVENTORY,
+    ),
+    Mutant(
+        "a smaller inventory leaves no part of a larger one",
+        "functions/inventory.py",
+        "work.delete(part)",
+        "pass",
+        INVENTORY,
+    ),
+    Mutant(
+        "a user's id is one segment of the path",
+        "functions/inventory_source.py",
+        "quote(user_id, safe='')",
+        "user_id",
+        INVENTORY,
+    ),
+    Mutant(
+        "one synchronisation of a user at a time",
+        "functions/inventory.py",
+        'lock=lambda payload: f"inventory/{payload.user_id}",',
+        'lock=lambda payload: f"inventory/{id(payload)}",',
+        INVENTORY,
+    ),
+    Mutant(
+        "a synchronisation invalidates also what it need not write",
+        "functions/inventory.py",
+        "work.invalidate(inventory_tag(user), version=version)",
+        "if pulled.lines is not None:\n        work.invalidate(inventory_tag(user), version=version)",
+        INVENTORY,
+    ),
+    Mutant(
+        "a connection takes no longer than the whole call",
+        "shared/dependency.py",
+        "min(self.connect, timeout))",
+        "self.connect)",
+        "tests/unit/test_job.py",
     ),
 )
