@@ -6,12 +6,14 @@ It is kept in parts beside a head that names the snapshot; one transaction chang
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 from pydantic import BaseModel, Field
 
 from functions.inventory_source import INVENTORY_SYSTEM, MOST_LINES, Line, pull
+from functions.shown import ABSENT, versioned
 from shared.consumer import consume
+from shared.errors import Unavailable
 from shared.job import job
 from shared.outcome import Failed
 from shared.payload import Payload
@@ -22,12 +24,14 @@ from shared.worker import Worker
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shared.item import Item
+    from shared.cache_store import Loaded
+    from shared.item import Item, ItemSource
     from shared.limits import Value
     from shared.unit_of_work import UnitOfWork
 
 INVENTORY = Table("inventory", key="user_id", sort_key="part")
 HEAD = "head"
+LOOKS = 3
 PART_LINES = 1000  # of 140 bytes at the most, far below what an item holds
 MOST_PARTS = -(-MOST_LINES // PART_LINES)
 
@@ -95,6 +99,27 @@ def _write(work: UnitOfWork, user: str, head: Item | None, snapshot: str, lines:
         return work.create(INVENTORY, user_id=user, part=HEAD, **content).version
     work.update(head, **content)
     return head.version + 1
+
+
+def load_inventory(source: ItemSource, user: str) -> Loaded:
+    """The copy of a user's inventory, of one snapshot: a look that meets a commit half done is taken again.
+
+    Raises:
+        Unavailable: the store did not answer, or each look met another commit.
+    """
+    for _ in range(LOOKS):
+        items = {str(stored.attributes["part"]): stored for stored in source.read_all(INVENTORY, user, MOST_PARTS + 1)}
+        head = items.pop(HEAD, None)
+        if head is None and not items:
+            return ABSENT
+        if head is None:
+            continue
+        snapshot, parts = head.attributes["snapshot"], [items[name].attributes for name in sorted(items)]
+        if len(parts) == head.attributes["parts"] and all(part["snapshot"] == snapshot for part in parts):
+            lines = [line for part in parts for line in cast("Sequence[object]", part["lines"])]
+            return versioned(head.version, {"user_id": user, "snapshot": snapshot, "lines": lines})
+    message = "The inventory is written again and again."
+    raise Unavailable(message, dependency="dynamodb")
 
 
 def part_name(number: int) -> str:

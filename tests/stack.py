@@ -23,10 +23,11 @@ from tests.aws import Database, create_queue
 from tests.world import Context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from local.outside import OutsideServer
     from local.valkey import Valkey
+    from shared.table import Table
     from shared.worker import Worker
 
 PACE = 0.1
@@ -132,12 +133,17 @@ class Stack:
 
 
 def new_stack(
-    valkey: Valkey, provider: OutsideServer, *, visibility: int = 24, worker: Worker = payments.WORKER
+    valkey: Valkey,
+    provider: OutsideServer,
+    *,
+    visibility: int = 24,
+    worker: Worker = payments.WORKER,
+    tables: Iterable[Table] = (),
 ) -> Stack:
-    """Tables and queues on moto, this Valkey, this provider."""
+    """Tables (the worker's, and more) and queues on moto, this Valkey, this outside system."""
     sqs = client("sqs")
     queue, dead = create_queue(sqs, visibility=visibility, receives=125)
-    database = Database.create(*(access.table for access in worker.accesses))
+    database = Database.create(*dict.fromkeys([*(access.table for access in worker.accesses), *tables]))
     settings = Settings(
         stage="test",
         jobs_table=database.jobs_table,
