@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import ValidationError
 
-from functions import front_door, reads
+from functions import front_door, reads, resources
 from functions.routes import ROUTES
 from infra.constructs.front_door import SHAPE
 from infra.identity import Identity
@@ -59,6 +59,14 @@ def test_the_api_calls_the_front_door_and_nobody_else_may(declared: Walk) -> Non
     permissions = [p for p in declared.of("AWS::Lambda::Permission").values() if target(p["FunctionName"]) == function]
     assert {p["Principal"] for p in permissions} == {"apigateway.amazonaws.com"}
     assert all("SourceArn" in permission for permission in permissions)
+
+
+def test_the_function_knows_the_tables_that_it_shows_and_no_others(declared: Walk) -> None:
+    (function,) = [f for f in declared.of("AWS::Lambda::Function").values() if f["Handler"].startswith(SHAPE.module)]
+    variables = function["Environment"]["Variables"]
+    shown = {f"TAHAN_TABLE_{table.name.upper().replace('-', '_')}" for table, _ in (*reads.TABLES, *resources.TABLES)}
+    assert {name for name in variables if name.startswith("TAHAN_TABLE_")} == shown
+    assert target(variables["TAHAN_TABLE_USER_ORDERS"]).startswith("FoundationTablesItemsUserOrders")
 
 
 def test_the_function_ends_before_the_gateway_gives_up() -> None:
@@ -130,10 +138,10 @@ def test_the_front_door_queries_these_indexes_and_the_tables_whose_partitions_it
         for statement in policy["PolicyDocument"]["Statement"]
         if "dynamodb:Query" in listed(statement["Action"])
     ]
-    resources = [text(resource) for s in statements for resource in listed(s["Resource"])]
-    indexes = [resource.rpartition("/index/")[2] for resource in resources if "/index/" in resource]
+    queried = [text(resource) for s in statements for resource in listed(s["Resource"])]
+    indexes = [resource.rpartition("/index/")[2] for resource in queried if "/index/" in resource]
     assert sorted(indexes) == ["by_owner", "unfinished"]
-    assert len(resources) - len(indexes) == len([table for table, ways in reads.TABLES if Way.ALL in ways])
+    assert len(queried) - len(indexes) == len([table for table, ways in reads.TABLES if Way.ALL in ways])
 
 
 def test_api8_no_other_origin_may_ask_with_a_browsers_credentials(declared: Walk) -> None:
