@@ -39,6 +39,13 @@ def answer(
     return Response(status.value, kind, json.dumps(body, ensure_ascii=False), {**HEADERS, **(headers or {})})
 
 
+def written_answer(
+    body: str | None, headers: Mapping[str, str], *, status: HTTPStatus = HTTPStatus.OK
+) -> Response[str]:
+    """An answer whose body is JSON already; without one for what the client has."""
+    return Response(status.value, None if body is None else JSON, body, {**HEADERS, **headers})
+
+
 def refusal(problem: Problem) -> Response[str]:
     """A problem as an answer."""
     headers: dict[str, str] = {}

@@ -52,6 +52,13 @@ def owner_of(event: Mapping[str, Any]) -> str | None:
     return f"iam:{arn}" if isinstance(arn, str) and arn else None
 
 
+def user_of(event: Mapping[str, Any]) -> str | None:
+    """The user whom the caller's token is about: its subject. None for callers with AWS credentials, who are no users."""
+    authorizer = (event.get("requestContext") or {}).get("authorizer") or {}
+    subject = ((authorizer.get("jwt") or {}).get("claims") or {}).get("sub")
+    return subject if isinstance(subject, str) and subject.strip() else None
+
+
 def body_of(event: Mapping[str, Any]) -> str:
     """The body's text.
 

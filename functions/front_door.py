@@ -1,6 +1,6 @@
 """The HTTP front door: puts its parts together and answers API Gateway's events.
 
-Each group of routes is a module of its own and adds itself to the app: `operations`. Here is what holds for all of them: a path
+Each group of routes is a module of its own and adds itself to the app: `operations`, `reads`. Here is what holds for all of them: a path
 that is not there, an error that nobody thought of, the counts.
 """
 
@@ -14,20 +14,26 @@ from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 
-from functions import payments
+from functions import inventory, payments
 from functions.answers import refusal
 from functions.callers_rate import keep_rate
 from functions.operations import Operations, add_operations
+from functions.reads import Reads, add_reads
+from functions.resources import Conditions
 from shared.backends.acceptances import DynamoDBAcceptances
 from shared.backends.aws import client
 from shared.backends.dynamodb import DynamoDBItems
 from shared.backends.dynamodb_records import DynamoDBJobRecords
 from shared.backends.elasticache import connection
 from shared.backends.fences import DynamoDBFences
+from shared.backends.intake_store import DynamoDBIntakeStore
+from shared.backends.item_source import DynamoDBItemSource
 from shared.backends.job_record_layer import JobRecordLayer
 from shared.backends.owned_jobs import DynamoDBOwnedJobs
 from shared.backends.powertools import PowertoolsTelemetry
+from shared.backends.redis_cache import RedisCache
 from shared.backends.redis_rates import RedisRates
+from shared.cache import Cache
 from shared.clock import Surroundings, SystemClock, random_token
 from shared.intake import Intake
 from shared.job import JobTypes
@@ -36,20 +42,21 @@ from shared.problem import BROKEN, NOT_FOUND
 from shared.quota import WithinQuota
 from shared.rate import Rate
 from shared.settings import Settings
+from shared.shedding import Shedding
 from shared.telemetry import NO_JOB_TYPE
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import Response
 
     from shared.acceptance import AcceptsJobs
-    from shared.clock import Clock
     from shared.job_record import JobRecords
     from shared.owned_jobs import OwnedJobs
     from shared.rate import Rates
     from shared.settings import OwnerLimits
+    from shared.shedding import IntakeStore
     from shared.telemetry import Telemetry
 
-WORKERS = (payments.WORKER,)
+WORKERS = (payments.WORKER, inventory.WORKER)
 OPEN = {job.name: worker.name for worker in WORKERS for job in worker.jobs if job.open_to_clients}
 
 
@@ -77,6 +84,8 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
     accepts: AcceptsJobs,
     records: JobRecords,
     jobs: OwnedJobs,
+    reads: Reads,
+    closures: IntakeStore,
     rates: Rates | None,
     limits: OwnerLimits | None,
     here: Surroundings,
@@ -90,7 +99,9 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
         if rates is not None:
             keep_rate(app, rates, Rate(limits.requests_per_second, limits.burst), telemetry)
     intake = Intake(job_types, OPEN, accepts, records, here)
-    add_operations(app, Operations(intake, jobs, here.clock, telemetry))
+    shedding = Shedding(closures, here.clock, here.random)
+    add_operations(app, Operations(intake, jobs, here.clock, telemetry, Conditions(reads.source), shedding))
+    add_reads(app, reads)
 
     @app.not_found
     def absent(_: Exception) -> Response[str]:
@@ -109,23 +120,26 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
 def connect(settings: Settings) -> FrontDoor:
     """A front door for the stack that the settings name."""
     clock, random, dynamodb = SystemClock(), SystemRandom(), client("dynamodb")
-    layer = JobRecordLayer(dynamodb, settings.jobs_table, DynamoDBItems(dynamodb, {}), settings.outbox_table)
+    here = Surroundings(clock, random, random_token)
+    # A function answers one request at a time: its own connection, and that of the thread that renews a refill lease.
+    redis = connection(settings, clock, most=2) if settings.cache_host else None
+    items, telemetry = DynamoDBItems(dynamodb, settings.tables), PowertoolsTelemetry("front-door")
+    layer = JobRecordLayer(dynamodb, settings.jobs_table, items, settings.outbox_table)
     fences = DynamoDBFences(dynamodb, settings.jobs_table, clock, random)
     return assemble(
         accepts=DynamoDBAcceptances(dynamodb, settings.jobs_table, settings.outbox_table, clock, random),
         records=DynamoDBJobRecords(layer, fences, clock, random),
         jobs=DynamoDBOwnedJobs(dynamodb, settings.jobs_table, clock, random),
-        rates=_rates(settings, clock),
+        reads=Reads(
+            DynamoDBItemSource(items, clock, random),
+            None if redis is None else Cache(RedisCache(redis), here, telemetry),
+        ),
+        rates=None if redis is None else RedisRates(redis),
         limits=settings.owner_limits,
-        here=Surroundings(clock, random, random_token),
-        telemetry=PowertoolsTelemetry("front-door"),
+        closures=DynamoDBIntakeStore(dynamodb, settings.jobs_table),
+        here=here,
+        telemetry=telemetry,
     )
-
-
-def _rates(settings: Settings, clock: Clock) -> Rates | None:
-    if not settings.cache_host:
-        return None
-    return RedisRates(connection(settings, clock, most=2))  # a function answers one request at a time
 
 
 _doors: list[FrontDoor] = []

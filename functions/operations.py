@@ -9,24 +9,27 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from functions.answers import answer, refusal
+from functions.answers import PROBLEM, answer, refusal
 from functions.caller import body_of, for_owner, header_of, query_of
-from shared.errors import Malformed
+from shared.errors import Malformed, Unavailable
+from shared.intake import Outdated
 from shared.operation import OperationStatus, operation_of
 from shared.owned_jobs import MOST_LISTED, Place
-from shared.problem import HAS_ENDED, IS_RUNNING, NOT_FOUND
+from shared.problem import HAS_ENDED, IS_RUNNING, NOT_FOUND, OUTDATED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
+    from functions.resources import Conditions
     from shared.clock import Clock
     from shared.intake import Intake
     from shared.operation import Operation
     from shared.owned_jobs import Listed, OwnedJobs
+    from shared.shedding import Shedding
     from shared.telemetry import Telemetry
 
 POLL_SECONDS = 2  # how soon a client may look again
@@ -41,10 +44,19 @@ class Operations:
     jobs: OwnedJobs
     clock: Clock
     telemetry: Telemetry
+    conditions: Conditions
+    shedding: Shedding
 
-    def accept(self, owner: str, job_type: str, key: str | None, body: str) -> Response[str]:
-        """Start a job, or find the one that this key has started."""
-        receipt = self.intake.accept(owner, job_type, key, body)
+    def accept(self, owner: str, job_type: str, key: str | None, event: Mapping[str, Any]) -> Response[str]:
+        """Start a job, or find the one that this key has started; a job type that is closed is told before anything else."""
+        if job_type in self.intake.job_types.by_name:
+            self._demand_open(job_type)
+        condition = self.conditions.of(job_type, event)
+        try:
+            receipt = self.intake.accept(owner, job_type, key, body_of(event), condition=condition)
+        except Outdated as outdated:
+            headers = {} if outdated.etag is None else {"ETag": outdated.etag}
+            return answer(OUTDATED.body, headers, status=OUTDATED.status, kind=PROBLEM)
         operation = receipt.operation
         self.telemetry.count("replayed" if receipt.replayed else "accepted", operation.job_type)
         headers = {
@@ -85,6 +97,13 @@ class Operations:
             return answer(shown(operation))
         return refusal(HAS_ENDED if operation.is_final else IS_RUNNING)
 
+    def _demand_open(self, job_type: str) -> None:
+        try:
+            self.shedding.check(job_type)
+        except Unavailable:
+            self.telemetry.count("shed", job_type)
+            raise
+
 
 def shown(operation: Operation) -> dict[str, object]:
     """What leaves the house: these fields and no others."""
@@ -122,9 +141,7 @@ def add_operations(app: APIGatewayHttpResolver, operations: Operations) -> None:
     def accept(job_type: str) -> Response[str]:
         return for_owner(
             app,
-            lambda owner, event: operations.accept(
-                owner, job_type, header_of(event, "idempotency-key"), body_of(event)
-            ),
+            lambda owner, event: operations.accept(owner, job_type, header_of(event, "idempotency-key"), event),
         )
 
     @app.get("/operations")

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from functions import payments
+from functions import inventory, payments, users
 
-WORKERS = (payments.WORKER,)
+WORKERS = (payments.WORKER, users.WORKER, inventory.WORKER)

@@ -23,4 +23,10 @@ OPERATIONS = (
     Route("GET", "/operations/{operation_id}"),
     Route("DELETE", "/operations/{operation_id}"),
 )
-ROUTES = OPERATIONS
+READS = (
+    Route("GET", "/me"),
+    Route("GET", "/me/orders/{order_id}"),
+    Route("GET", "/me/order-summary"),
+    Route("GET", "/me/inventory"),
+)
+ROUTES = (*OPERATIONS, *READS)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 
-from shared.table import Right
+from shared.table import Right, Way
 
 if TYPE_CHECKING:
     from aws_cdk import aws_dynamodb as dynamodb
@@ -36,6 +36,11 @@ STREAM_READ = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetSh
 TABLE = {
     Right.READ: ("dynamodb:GetItem", "dynamodb:ConditionCheckItem"),
     Right.READ_WRITE: ("dynamodb:GetItem", "dynamodb:ConditionCheckItem", "dynamodb:PutItem", "dynamodb:UpdateItem"),
+}
+SHOW = {
+    Way.ITEM: ("dynamodb:GetItem",),
+    Way.MANY: ("dynamodb:BatchGetItem",),
+    Way.ALL: ("dynamodb:Query",),
 }
 LOGS = ("logs:CreateLogStream", "logs:PutLogEvents")
 # SQS asks for Decrypt also of senders, to check the data key that it generated (SQS developer guide, key management).

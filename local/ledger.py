@@ -10,48 +10,20 @@ import itertools
 import threading
 import time
 from collections import Counter, defaultdict
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from local.outside import LIMITED, UNAVAILABLE, Behaviour, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """How one request to charge is treated.
-
-    Attributes:
-        status: answered instead of charging; None charges.
-        code: of the refusal, in the answer's body.
-        headers: sent along with the refusal.
-        delay: wait before the answer.
-        answers: whether an answer comes at all; without one the request is held until the client gives up.
-        kills: whether the client's process is killed instead of an answer.
-    """
-
-    status: int | None = None
-    code: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    delay: timedelta = timedelta(0)
-    answers: bool = True
-    kills: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Behaviour:
-    """What the first requests for an intent meet, one step each; all later ones meet `then`."""
-
-    first: tuple[Step, ...] = ()
-    then: Step = field(default_factory=Step)
-
-
-UNAVAILABLE = Step(status=503, code="unavailable")
 BEHAVIOURS: Mapping[str, Behaviour] = {
     "pi_ok_": Behaviour(),
     "pi_503x2_": Behaviour(first=(UNAVAILABLE, UNAVAILABLE)),
-    "pi_429_": Behaviour(first=(Step(status=429, code="rate_limited", headers={"Retry-After": "3"}),)),
+    "pi_429_": Behaviour(first=(LIMITED,)),
     "pi_lost_": Behaviour(first=(Step(answers=False),)),
     "pi_slow_": Behaviour(then=Step(delay=timedelta(milliseconds=500))),
     "pi_decline_": Behaviour(then=Step(status=402, code="card_declined")),
@@ -92,7 +64,7 @@ class Ledger:
         with self._lock:
             seen = len(self._requests[intent])
             self._requests[intent].append(time.monotonic())
-        return behaviour.first[seen] if seen < len(behaviour.first) else behaviour.then
+        return behaviour.step(seen)
 
     def charge(self, key: str, request: Mapping[str, str]) -> tuple[Charge, bool]:
         """Charge once for each key; the flag tells whether it happened now.

@@ -10,48 +10,36 @@ import argparse
 import contextlib
 import json
 import os
-import select
 import signal
 import time
-from datetime import timedelta
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, cast
 from urllib.parse import parse_qs, urlsplit
 
 import psutil
 
 from local.ledger import KeyReusedError, Ledger
+from local.outside import LARGEST_BODY, OutsideHandler, OutsideServer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from local.ledger import Step
+    from local.outside import Step
 
 FIELDS = ("amount", "currency", "payment_intent_id", "order_id")
-LONGEST_HOLD = timedelta(seconds=60)
-LARGEST_BODY = 64 * 1024
 
 
-class Provider(ThreadingHTTPServer):
+class Provider(OutsideServer):
     """The server; `ledger` is all its state.
 
     It kills the process of a client only with `may_kill`, and never its own or the one that started it.
     """
 
-    daemon_threads = True
-
     def __init__(self, port: int, *, may_kill: bool = False, quiet: bool = False) -> None:
-        super().__init__(("127.0.0.1", port), _QuietHandler if quiet else _Handler)
+        super().__init__(port, _Handler, quiet=quiet)
         self.ledger = Ledger()
         self.may_kill = may_kill
-        self.quiet = quiet
         self.killed: list[int] = []
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Tell of a fault; clients that go away are the daily bread of a quiet one."""
-        if not self.quiet:
-            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
     def kill_peer(self, address: tuple[str, int]) -> None:
         """Kill the process whose end of a connection has this address."""
@@ -64,81 +52,56 @@ class Provider(ThreadingHTTPServer):
                 self.killed.append(process.pid)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    timeout = 120
-
+class _Handler(OutsideHandler):
     @property
     def provider(self) -> Provider:
         return cast("Provider", self.server)
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - http.server's name for it
         """Answer what happened."""
         address = urlsplit(self.path)
         match address.path:
             case "/health":
-                self._answer(HTTPStatus.OK, {"status": "ok"})
+                self.answer(HTTPStatus.OK, {"status": "ok"})
             case "/ledger":
-                self._answer(HTTPStatus.OK, {**self.provider.ledger.summary(), "killed": self.provider.killed})
+                self.answer(HTTPStatus.OK, {**self.provider.ledger.summary(), "killed": self.provider.killed})
             case "/v1/charges":
                 intent = parse_qs(address.query).get("payment_intent_id", [""])[0]
                 charges = [charge.answer() for charge in self.provider.ledger.charges_of(intent)]
-                self._answer(HTTPStatus.OK, {"charges": charges})
+                self.answer(HTTPStatus.OK, {"charges": charges})
             case _:
-                self._answer(HTTPStatus.NOT_FOUND, {"code": "not_found"})
+                self.answer(HTTPStatus.NOT_FOUND, {"code": "not_found"})
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 - http.server's name for it
         """Charge, or behave as the intent's prefix says."""
         body = self.rfile.read(min(int(self.headers.get("Content-Length", "0")), LARGEST_BODY))
         key = self.headers.get("Idempotency-Key", "")
         request = _read(body)
         if urlsplit(self.path).path != "/v1/charges":
-            self._answer(HTTPStatus.NOT_FOUND, {"code": "not_found"})
+            self.answer(HTTPStatus.NOT_FOUND, {"code": "not_found"})
         elif not key:
-            self._answer(HTTPStatus.BAD_REQUEST, {"code": "idempotency_key_missing"})
+            self.answer(HTTPStatus.BAD_REQUEST, {"code": "idempotency_key_missing"})
         elif request is None:
-            self._answer(HTTPStatus.BAD_REQUEST, {"code": "invalid_request", "fields": ", ".join(FIELDS)})
+            self.answer(HTTPStatus.BAD_REQUEST, {"code": "invalid_request", "fields": ", ".join(FIELDS)})
         else:
             self._charge(key, request, self.provider.ledger.next_step(request["payment_intent_id"]))
 
     def _charge(self, key: str, request: Mapping[str, str], step: Step) -> None:
         if step.status is not None:
-            self._answer(HTTPStatus(step.status), {"code": step.code}, step.headers)
+            self.answer(HTTPStatus(step.status), {"code": step.code}, step.headers)
             return
         try:
             charge, is_new = self.provider.ledger.charge(key, request)
         except KeyReusedError:
-            self._answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"code": "idempotency_key_reused"})
+            self.answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"code": "idempotency_key_reused"})
             return
         time.sleep(step.delay.total_seconds())
         if step.kills and self.provider.may_kill:
             self.provider.kill_peer(self.client_address)
         if step.kills or not step.answers:
-            self._hold()
+            self.hold()
         else:
-            self._answer(HTTPStatus.CREATED if is_new else HTTPStatus.OK, charge.answer())
-
-    def _hold(self) -> None:
-        """Say nothing until the client has hung up."""
-        select.select([self.connection], [], [], LONGEST_HOLD.total_seconds())
-        self.close_connection = True
-
-    def _answer(self, status: HTTPStatus, body: Mapping[str, object], headers: Mapping[str, str] | None = None) -> None:
-        content = json.dumps(body).encode()
-        self.send_response(status)
-        for name, value in {
-            "Content-Type": "application/json",
-            "Content-Length": str(len(content)),
-            **(headers or {}),
-        }.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
-
-
-class _QuietHandler(_Handler):
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+            self.answer(HTTPStatus.CREATED if is_new else HTTPStatus.OK, charge.answer())
 
 
 def _read(body: bytes) -> dict[str, str] | None:

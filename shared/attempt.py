@@ -66,6 +66,7 @@ class Attempts:
         """Run the handler and commit; or tell how it ended otherwise."""
         try:
             commit = commit_of(run.job(run.payload, work), work)
+            tags = work.tags
             failpoint(Failpoint.HANDLED)
             self.records.commit(granted.hold, commit, self.here.clock.now())
         except OutcomeUnknown as error:
@@ -73,7 +74,7 @@ class Attempts:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is classified here, once
             return self._failed(run, granted, error)
         failpoint(Failpoint.COMMITTED)
-        return Committed(commit.tags)
+        return Committed(tags)
 
     def postponed(self, delivery: Delivery, because: Because) -> Postponed:
         """Wait; the wait grows with the receives to a minute, and lies between half of that and all of it."""
@@ -174,7 +175,7 @@ def commit_of(result: object, work: UnitOfWork) -> Commit:
     if text is not None and len(text.encode()) > RESULT_BYTES:
         message = f"The result has {len(text.encode())} bytes, {RESULT_BYTES} are kept: return a reference."
         raise Refused(message)
-    return Commit(status, text, work.tags, work.writes, work.postings, work.reconciliations)
+    return Commit(status, text, tuple(tag.bare for tag in work.tags), work.writes, work.postings, work.reconciliations)
 
 
 def _json_of(result: object) -> str:

@@ -38,8 +38,9 @@ class Dependency:
             raise DeclarationError(message)
 
     def at_pace(self, pace: float) -> Dependency:
-        """The same dependency with every duration multiplied by `pace`."""
-        return Dependency(self.name, self.timeout * pace, self.connect)
+        """The same dependency with its timeout multiplied by `pace`; a connection takes its time, but no more than that."""
+        timeout = self.timeout * pace
+        return Dependency(self.name, timeout, min(self.connect, timeout))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shared.acceptance import Acceptance, Accepted, OtherPayload, Overtaken, Replayed
-from shared.errors import Malformed, Unavailable
+from shared.errors import Malformed, TahanError, Unavailable
 from shared.job import Unique
 from shared.job_record import OVER, record_id
 from shared.message import Message, check_key, check_payload, fingerprint, typed_payload
@@ -20,7 +20,7 @@ from shared.strict_json import read_json, written
 from shared.trace import begun
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from shared.acceptance import AcceptsJobs
@@ -45,6 +45,18 @@ class TooLarge(Malformed):
 
 class OtherPayloadForKey(Malformed):
     """The key was used for another payload."""
+
+
+class Absent(Malformed):
+    """What the request is about is not there, or is another's."""
+
+
+class Outdated(TahanError):  # noqa: N818
+    """The request rests on another version of what it is about than the current one: look again; nothing was written."""
+
+    def __init__(self, etag: str | None) -> None:
+        super().__init__("the version is no longer current")
+        self.etag = etag
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +91,15 @@ class Intake:
         *,
         run_at: datetime | None = None,
         trace: Trace | None = None,
+        condition: Callable[[Any], None] | None = None,
     ) -> Receipt:
         """Accept a job for its owner, or find the one that was accepted under this key.
 
+        `condition` gets the typed payload and raises what keeps the job from being accepted. It is looked at before the
+        acceptance and not with it: the job's own commit demands that what it reads is unchanged.
+
         Raises:
+            Outdated: the condition says so, and no job was accepted under this key.
             UnknownJobType: nothing of that name is open.
             Malformed: the key, the payload or `run_at`; its reason is stable, its detail names fields and no values.
             TooLarge: the body.
@@ -106,6 +123,8 @@ class Intake:
             raise Malformed("invalid-run-at", f"a job is kept for {LONGEST_SCHEDULE.days} days at most")
         _, payload = typed_payload(message, self.job_types)
         asked = _Asked(job, owner, message, fingerprint(message, payload))
+        if condition is not None:
+            self._demand(condition, payload, asked)
         return self._accept_generation(asked, now) if job.unique is Unique.WHILE_ACTIVE else self._accept(asked, now)
 
     def _accept(self, asked: _Asked, now: datetime) -> Receipt:
@@ -130,6 +149,20 @@ class Intake:
                     return Receipt(operation_of(view), replayed=isinstance(answer, Replayed))
         message = "Other requests with the same key get in the way."
         raise Unavailable(message, dependency="dynamodb")
+
+    def _demand(self, condition: Callable[[Any], None], payload: object, asked: _Asked) -> None:
+        """Return if the condition holds, or if the key is known: whoever repeats a request gets the answer that it missed.
+
+        In this order: the job of this very key may be what has changed the version, also a moment ago.
+        """
+        try:
+            condition(payload)
+        except Outdated:
+            while_active = asked.job.unique is Unique.WHILE_ACTIVE
+            generation = self.accepts.generation(asked.record(0)) if while_active else 0
+            known = self.records.view(asked.record(generation))
+            if known is None or (while_active and known.status in OVER):
+                raise
 
     def look(self, owner: str, operation_id: str) -> Operation | None:
         """The owner's operation, read consistently; None if there is none, or it is another's.

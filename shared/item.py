@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -34,6 +34,26 @@ class ItemStore(Protocol):
 
         Raises:
             Unavailable: no answer.
+        """
+        ...
+
+
+class ItemSource(ItemStore, Protocol):
+    """Where items are read to be shown, several at once; consistently each, but not as of one moment."""
+
+    def read_many(self, table: Table, keys: Sequence[Key]) -> Mapping[Key, Stored]:
+        """Read items by their keys; what is absent or deleted is left out.
+
+        Raises:
+            Unavailable: no answer, or not all of it.
+        """
+        ...
+
+    def read_all(self, table: Table, partition: str, most: int) -> Sequence[Stored]:
+        """Read the items of a partition in the order of their sort keys, `most` of them; what is deleted is left out.
+
+        Raises:
+            Unavailable: no answer, or not all of it.
         """
         ...
 

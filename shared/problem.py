@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from shared.errors import Malformed, Unavailable
-from shared.intake import OtherPayloadForKey, TooLarge, UnknownJobType
+from shared.intake import Absent, OtherPayloadForKey, TooLarge, UnknownJobType
 from shared.quota import OverQuota
 
 if TYPE_CHECKING:
@@ -18,7 +18,14 @@ COME_AGAIN = timedelta(seconds=2)
 SOME_HAVE_ENDED = timedelta(seconds=10)
 # What a client's text is that cannot even be read; everything else that is malformed can be read and is wrong.
 UNREADABLE = frozenset(
-    {"malformed-json", "malformed-encoding", "missing-idempotency-key", "invalid-idempotency-key", "invalid-query"}
+    {
+        "malformed-json",
+        "malformed-encoding",
+        "missing-idempotency-key",
+        "invalid-idempotency-key",
+        "invalid-query",
+        "invalid-etag",
+    }
 )
 FIELD_BY_FIELD = frozenset({"invalid-payload", "invalid-query"})
 
@@ -58,6 +65,11 @@ IS_RUNNING = Problem(
     "an attempt is under way: look again, or cancel between two attempts",
     retry_after=COME_AGAIN,
 )
+OUTDATED = Problem(
+    HTTPStatus.PRECONDITION_FAILED,
+    "outdated",
+    "what the request is about has changed since, or is not there: read it again",
+)
 HAS_ENDED = Problem(HTTPStatus.CONFLICT, "ended", "the operation has ended; nothing is left to cancel")
 UNAUTHENTICATED = Problem(HTTPStatus.UNAUTHORIZED, "unauthenticated", "the request carries no verified identity")
 
@@ -87,6 +99,8 @@ def problem_of(error: Malformed | Unavailable | OverQuota) -> Problem:
             )
         case OverQuota():
             return OVER_QUOTA
+        case Absent():
+            return NOT_FOUND
         case UnknownJobType():
             return Problem(HTTPStatus.NOT_FOUND, error.reason, error.detail)
         case TooLarge():

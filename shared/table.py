@@ -18,6 +18,14 @@ class Right(StrEnum):
     READ_WRITE = "read-write"
 
 
+class Way(StrEnum):
+    """How a function that shows items reads those of a table."""
+
+    ITEM = "item"
+    MANY = "many"  # by their keys, several at once
+    ALL = "all"  # of a partition
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A DynamoDB table of business items, by its logical name (`orders`) and key attributes, all strings.

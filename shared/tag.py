@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import total_ordering
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from shared.errors import Refused
+
+if TYPE_CHECKING:
+    from shared.cache_lives import Lives
+    from shared.cache_store import Loaded
 
 DIGITS = 99  # of a number at the most: the length is written with two
 _LENGTH = 2
@@ -73,16 +77,30 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
+class Fresh:
+    """What takes the place of an entry that its invalidation drops, if it was there: its name, what is new, for how long.
+
+    The entry has a version, which is its tag's floor.
+    """
+
+    name: str
+    entry: Loaded
+    lives: Lives
+
+
+@dataclass(frozen=True, slots=True)
 class Tag:
     """A group of cache entries that one invalidation drops.
 
     Attributes:
         name: not empty.
         floor: entries of a lower version are refused for a while after the invalidation; None if nobody knows a version.
+        fresh: of one entry, what is kept instead; None drops them all.
     """
 
     name: str
     floor: Version | None = None
+    fresh: Fresh | None = None
 
     def __post_init__(self) -> None:
         """Refuse a tag without a name.
@@ -94,10 +112,15 @@ class Tag:
             message = f"A cache tag is a string that is not empty, not {self.name!r}."
             raise Refused(message)
 
+    @property
+    def bare(self) -> Tag:
+        """The invalidation alone, as a job record keeps it: what was fresh then may be old when it is repeated."""
+        return Tag(self.name, self.floor)
+
     def joined(self, other: Tag) -> Tag:
-        """One tag for two invalidations of the same name: the higher floor holds."""
+        """One tag for two invalidations of the same name: the higher floor holds, and only what both would keep is kept."""
         floors = [floor for floor in (self.floor, other.floor) if floor is not None]
-        return Tag(self.name, max(floors, default=None))
+        return Tag(self.name, max(floors, default=None), self.fresh if self.fresh == other.fresh else None)
 
 
 def _with_length(number: int) -> str:

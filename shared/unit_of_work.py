@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Protocol
 
 from shared.errors import DeclarationError, Refused, Stopping
@@ -22,13 +23,14 @@ from shared.limits import (
 from shared.outbox import Posting, posting_of
 from shared.staging import Staging
 from shared.table import Access, Right, Table
-from shared.tag import Tag, Version
+from shared.tag import Fresh, Tag, Version
 from shared.trace import TRACEPARENT
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Mapping
 
+    from shared.cache_store import Loaded
     from shared.clock import Clock, Tokens
     from shared.dependency import Dependency, Reply, Transport
     from shared.item import ItemStore
@@ -76,6 +78,7 @@ class UnitOfWork:
     fences: Callable[[], int] | None = None
     record: str | None = None
     trace: Trace | None = None
+    random: Random = field(default_factory=SystemRandom)
     _number: int | None = None
     _staging: Staging = field(init=False)
     _tags: dict[str, Tag] = field(default_factory=dict)
@@ -157,6 +160,23 @@ class UnitOfWork:
         floor = version if version is None or isinstance(version, Version) else Version(version)
         for tag in [Tag(name, floor) for name in tags]:  # all are looked at before one is kept
             self._tags[tag.name] = tag.joined(self._tags.get(tag.name, tag))
+
+    def refresh(self, tag: str, name: str, entry: Loaded) -> None:
+        """Have a cache tag dropped after the commit, and one of its entries moved forward instead of forgotten.
+
+        Where that entry is not kept, or a newer one was, it is an invalidation with the entry's version and no more: the
+        next reader loads. A redelivery repeats the invalidation alone.
+
+        Raises:
+            Refused: the tag is empty, or the entry has no version.
+        """
+        from shared.cache_lives import Lifetimes  # noqa: PLC0415 - a job that refreshes nothing does not pay for it
+
+        if entry.version is None:
+            message = "Only an entry with a version can be refreshed: without one nobody can tell old from new."
+            raise Refused(message)
+        fresh = Tag(tag, entry.version, Fresh(name, entry, Lifetimes().of(entry, self.random)))
+        self._tags[tag] = fresh.joined(self._tags.get(tag, fresh))
 
     def enqueue(
         self,

@@ -8,7 +8,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -23,13 +23,15 @@ from tests.aws import Database, create_queue
 from tests.world import Context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from local.provider import Provider
+    from local.outside import OutsideServer
     from local.valkey import Valkey
+    from shared.table import Table
     from shared.worker import Worker
 
 PACE = 0.1
+Server = TypeVar("Server", bound="OutsideServer")
 
 
 @dataclass
@@ -39,7 +41,7 @@ class Stack:
     settings: Settings
     database: Database
     sqs: Any
-    provider: Provider
+    provider: Any  # the outside system of its worker: its stand-in tells what happened there
     worker: Worker = payments.WORKER
     relayed: set[str] = field(default_factory=set)
 
@@ -49,7 +51,7 @@ class Stack:
         timeout = runtime.worker.function_timeout
         self.mapping = EventSourceMapping(
             self.sqs,
-            self.settings.queues["payments"],
+            self.settings.queues[self.worker.name],
             consumer.handle,
             lambda: Context(timeout),
             self.worker.batch_size,
@@ -63,7 +65,7 @@ class Stack:
 
     def send(self, body: str, attributes: Mapping[str, str] | None = None) -> None:
         self.sqs.send_message(
-            QueueUrl=self.settings.queues["payments"],
+            QueueUrl=self.settings.queues[self.worker.name],
             MessageBody=body,
             MessageAttributes=of_strings(attributes or {}),
         )
@@ -103,7 +105,7 @@ class Stack:
             "ApproximateNumberOfMessagesNotVisible",
             "ApproximateNumberOfMessagesDelayed",
         ]
-        url = self.settings.queues["payments"]
+        url = self.settings.queues[self.worker.name]
         counts = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
         return not any(int(counts[name]) for name in names)
 
@@ -118,7 +120,7 @@ class Stack:
     ) -> list[tuple[str, dict[str, Any]]]:
         """Bodies and reasons; those are deleted whose reason `delete` chooses."""
         found = []
-        url = self.settings.dead_letter_queues["payments"]
+        url = self.settings.dead_letter_queues[self.worker.name]
         while messages := self.sqs.receive_message(
             QueueUrl=url, MessageAttributeNames=["All"], MaxNumberOfMessages=10, VisibilityTimeout=600
         ).get("Messages"):
@@ -130,19 +132,26 @@ class Stack:
         return found
 
 
-def new_stack(valkey: Valkey, provider: Provider, *, visibility: int = 24, worker: Worker = payments.WORKER) -> Stack:
-    """Tables and queues on moto, this Valkey, this provider."""
+def new_stack(
+    valkey: Valkey,
+    provider: OutsideServer,
+    *,
+    visibility: int = 24,
+    worker: Worker = payments.WORKER,
+    tables: Iterable[Table] = (),
+) -> Stack:
+    """Tables (the worker's, and more) and queues on moto, this Valkey, this outside system."""
     sqs = client("sqs")
     queue, dead = create_queue(sqs, visibility=visibility, receives=125)
-    database = Database.create(*(access.table for access in worker.accesses))
+    database = Database.create(*dict.fromkeys([*(access.table for access in worker.accesses), *tables]))
     settings = Settings(
         stage="test",
         jobs_table=database.jobs_table,
         outbox_table=database.outbox_table,
         tables=database.tables,
-        queues={"payments": queue},
-        dead_letter_queues={"payments": dead},
-        endpoints={"payment-provider": f"http://127.0.0.1:{provider.server_port}"},
+        queues={worker.name: queue},
+        dead_letter_queues={worker.name: dead},
+        endpoints={d.name: f"http://127.0.0.1:{provider.server_port}" for d in worker.dependencies},
         cache_host=valkey.host,
         cache_port=str(valkey.port),
         cache_tls=False,
@@ -153,8 +162,8 @@ def new_stack(valkey: Valkey, provider: Provider, *, visibility: int = 24, worke
 
 
 @contextlib.contextmanager
-def serving(provider: Provider) -> Iterator[Provider]:
-    """The provider, answering."""
+def serving(provider: Server) -> Iterator[Server]:
+    """The stand-in of an outside system, answering."""
     thread = threading.Thread(target=provider.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     yield provider

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from functions.front_door import WORKERS
-from functions.openapi import operations
+from functions.openapi import operations, reads
 from functions.openapi.parts import SCHEMAS, Json
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
@@ -32,7 +32,7 @@ def document() -> Json:
             }
         ],
         "security": [{"token": []}],
-        "paths": operations.paths(OPEN_JOBS),
+        "paths": {**operations.paths(OPEN_JOBS), **reads.paths()},
         "components": {
             "securitySchemes": {
                 "token": {
@@ -42,7 +42,7 @@ def document() -> Json:
                     "description": "Of the stage's issuer. Where its identity is of kind `iam`, requests are signed instead (SigV4).",
                 }
             },
-            "schemas": {**SCHEMAS, **operations.schemas(OPEN_JOBS)},
+            "schemas": {**SCHEMAS, **operations.schemas(OPEN_JOBS), **reads.SCHEMAS},
         },
     }
 

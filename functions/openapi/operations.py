@@ -20,7 +20,9 @@ from functions.openapi.parts import (
     problem,
     ref,
 )
+from functions.openapi.reads import ETAG_HEADER, ETAGS
 from functions.operations import USUALLY_LISTED
+from functions.resources import RESOURCES, USERS
 from shared.intake import BODY_BYTES
 from shared.message import KEY_LENGTH
 from shared.operation import OperationStatus
@@ -43,6 +45,17 @@ ERROR = {
     "additionalProperties": False,
     "properties": {"code": STRING, "detail": STRING},
 }
+IF_MATCH = {
+    "name": "If-Match",
+    "in": "header",
+    "description": "The version that the client has seen of what the job is about. A key that is known is answered all the same.",
+    "schema": ETAGS,
+}
+OUTDATED = problem(
+    HTTPStatus.PRECONDITION_FAILED,
+    "It is at another version (`ETag`), or is not there, or not the caller's",
+    ETag={**ETAG_HEADER, "required": False},
+)
 
 
 def schemas(jobs: Iterable[Job[Any, Any]]) -> dict[str, Json]:
@@ -115,7 +128,8 @@ def _accept(job: Job[Any, Any]) -> Json:
                 "required": True,
                 "description": "Names the intent. The same key with the same payload is the same operation, for 30 days from its end.",
                 "schema": KEY,
-            }
+            },
+            *([IF_MATCH] if job.name in RESOURCES else []),
         ],
         "requestBody": {
             "required": True,
@@ -136,6 +150,8 @@ def _accept(job: Job[Any, Any]) -> Json:
             **dict(
                 [
                     problem(HTTPStatus.BAD_REQUEST, "No usable key, or a body that is no JSON object"),
+                    *([problem(HTTPStatus.NOT_FOUND, "It is not the caller's")] if job.name in USERS else []),
+                    *([OUTDATED] if job.name in RESOURCES else []),
                     problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Send a reference to the large part"),
                     problem(
                         HTTPStatus.UNPROCESSABLE_ENTITY,

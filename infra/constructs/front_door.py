@@ -13,10 +13,11 @@ from aws_cdk import aws_apigatewayv2_integrations as integrations
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from functions import reads, resources
 from functions.routes import ROUTES
 from infra.constructs.alarms import FrontDoorAlarms
 from infra.constructs.function import Function, Place, Shape
-from infra.grants import ACCEPT, CANCEL, LIST, LOOK, OUTBOX_WRITE, QUERY_INDEX, allow, allow_table
+from infra.grants import ACCEPT, CANCEL, LIST, LOOK, OUTBOX_WRITE, QUERY_INDEX, SHOW, allow, allow_table
 from infra.settings import LOG_RETENTION
 from shared.backends.owned_jobs import BY_OWNER, UNFINISHED
 from shared.settings import Settings
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from infra.constructs.foundation import Foundation
     from infra.constructs.function import Package
     from infra.identity import Identity
+    from shared.table import Table, Way
 
 SHAPE = Shape(
     module="functions.front_door",
@@ -62,6 +64,7 @@ class FrontDoor(Construct):
             cache_cluster=stage.cache_cluster,
             cache_user=cache.user,
             cache_name=cache.name if cache.user else "",
+            tables={table.name: foundation.table(table).table_name for table in _ways()},
             pace=stage.pace,
             owner_limits=identity.owner_limits,
         )
@@ -81,6 +84,8 @@ class FrontDoor(Construct):
             allow(function.role, QUERY_INDEX, f"{tables.jobs.table_arn}/index/{index}")
         allow_table(function.role, tables.outbox, OUTBOX_WRITE)
         cache.admit(function.role)
+        for table, ways in _ways().items():
+            allow_table(function.role, foundation.table(table), tuple(action for way in ways for action in SHOW[way]))
         self.api = api.HttpApi(
             self,
             "Api",
@@ -114,6 +119,14 @@ class FrontDoor(Construct):
         )
         FrontDoorAlarms(self, "Alarms", api=self.api, topic=foundation.topic)
         CfnOutput(Stack.of(self), "Api", value=self.api.api_endpoint)
+
+
+def _ways() -> dict[Table, tuple[Way, ...]]:
+    """The business tables that the front door reads, each once with all its ways."""
+    found: dict[Table, tuple[Way, ...]] = {}
+    for table, ways in (*reads.TABLES, *resources.TABLES):
+        found[table] = tuple(dict.fromkeys((*found.get(table, ()), *ways)))
+    return found
 
 
 def _authorizer(identity: Identity) -> api.IHttpRouteAuthorizer:

@@ -43,13 +43,7 @@ class DynamoDBItems:
         with translated("dynamodb"):
             answer = self.client.get_item(TableName=self.name_of(table), Key=wire_key(table, key), ConsistentRead=True)
         item = answer.get("Item")
-        if item is None:
-            return None
-        attributes = {name: plain(_read(value)) for name, value in item.items()}
-        version = int(str(attributes.pop(VERSION, 0)))
-        deleted = attributes.pop(DELETED, False) is True
-        attributes.pop(TTL, None)
-        return Stored(attributes, version, deleted)
+        return None if item is None else stored_of(item)
 
     def name_of(self, table: Table) -> str:
         """The physical name.
@@ -90,6 +84,15 @@ class DynamoDBItems:
                 return {"ConditionCheck": {"TableName": name, "Key": key, **_unchanged(write.table, write.seen)}}
             case _:
                 assert_never(write)
+
+
+def stored_of(item: Mapping[str, Any]) -> Stored:
+    """An item, or its tombstone, out of DynamoDB's notation."""
+    attributes = {name: plain(_read(value)) for name, value in item.items()}
+    version = int(str(attributes.pop(VERSION, 0)))
+    deleted = attributes.pop(DELETED, False) is True
+    attributes.pop(TTL, None)
+    return Stored(attributes, version, deleted)
 
 
 def wire_key(table: Table, key: Key) -> dict[str, Any]:

@@ -153,8 +153,12 @@ class MemoryCache:
     def _drop(self, tag: Tag) -> None:
         tagged = self._tagged(tag.name)
         floors = [floor for floor in (self._floor(tagged), tag.floor, tagged.newest) if floor is not None]
-        ends = self._after(AFTERLIFE)
-        self.tags[tag.name] = _Tagged(floor=max(floors, default=None), floor_ends=ends, ends=ends)
+        ends, fresh = self._after(AFTERLIFE), tag.fresh
+        before = None if fresh is None else self._kept(tagged, fresh.name)
+        self.tags[tag.name] = tagged = _Tagged(floor=max(floors, default=None), floor_ends=ends, ends=ends)
+        is_newest = fresh is not None and fresh.entry.version == tagged.floor
+        if fresh is not None and is_newest and before is not None and before.entry.version is not None:
+            self._keep(tagged, fresh.name, fresh.entry, fresh.lives)
 
     def _keep(self, tagged: _Tagged, name: str, entry: Loaded, lives: Lives, token: str = "") -> bool:
         tagged.refills.pop(name, None)

@@ -11,6 +11,8 @@ from shared.errors import Conflict
 from shared.item import Create, Delete, Replace, Stored, Unchanged
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from shared.item import Key, Write
     from shared.table import Table
 
@@ -26,6 +28,17 @@ class MemoryItems:
         """Read an item or its tombstone."""
         with self.lock:
             return copy.deepcopy(self.items.get((table.name, key)))
+
+    def read_many(self, table: Table, keys: Sequence[Key]) -> dict[Key, Stored]:
+        """Read items by their keys."""
+        found = {key: self.read(table, key) for key in keys}
+        return {key: stored for key, stored in found.items() if stored is not None and not stored.deleted}
+
+    def read_all(self, table: Table, partition: str, most: int) -> list[Stored]:
+        """Read the items of a partition."""
+        with self.lock:
+            keys = sorted(key for name, key in self.items if name == table.name and key[0] == partition)
+            return list(self.read_many(table, keys).values())[:most]
 
     def demand(self, write: Write) -> None:
         """Return if the write's condition holds.

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from shared.settings import Settings
-from tests.api.schemathesis_run import run, serving
+from tests.api.schemathesis_run import front_door_tables, run, serving
 from tests.aws import CREDENTIALS, Database
 from tests.moto_server import MotoServer
 
@@ -20,8 +20,8 @@ def main(arguments: list[str]) -> int:
     moto.start()
     os.environ["AWS_ENDPOINT_URL"] = moto.endpoint
     try:
-        database = Database.create()
-        settings = Settings(stage="test", jobs_table=database.jobs_table, outbox_table=database.outbox_table)
+        database = Database.create(*front_door_tables())
+        settings = Settings("test", database.jobs_table, database.outbox_table, tables=database.tables)
         with serving(settings) as api, tempfile.TemporaryDirectory() as folder:
             ran = run(api, Path(folder), *(arguments or ["--max-examples", "300"]))
     finally:

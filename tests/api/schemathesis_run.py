@@ -13,7 +13,7 @@ import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from functions import front_door
+from functions import front_door, reads, resources
 from functions.openapi.document import PAGE
 from functions.routes import ROUTES
 from local.http_api import HttpApi
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from local.http_api import Call
     from shared.settings import Settings
+    from shared.table import Table
 
 LOGIN = "https://login.example.com"
 LEFT_OUT = (
@@ -54,6 +55,11 @@ def served(handle: Callable[[dict[str, Any], Call], dict[str, Any]]) -> Iterator
     api.shutdown()
     thread.join()
     api.server_close()
+
+
+def front_door_tables() -> set[Table]:
+    """The business tables that the front door reads."""
+    return {table for table, _ in (*reads.TABLES, *resources.TABLES)}
 
 
 def run(api: HttpApi, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

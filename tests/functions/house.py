@@ -7,7 +7,9 @@ from random import Random
 from typing import Any
 
 from functions import front_door
+from functions.reads import Reads
 from shared.backends.memory_database import MemoryDatabase
+from shared.backends.memory_intake import MemoryIntakeStore
 from shared.backends.memory_owned_jobs import MemoryOwnedJobs
 from shared.backends.memory_rates import MemoryRates
 from shared.clock import Surroundings
@@ -29,6 +31,8 @@ class House:
     database: Any = None
     clock: FakeClock = field(default_factory=FakeClock)
     telemetry: Silent = field(default_factory=Silent)
+    cache: Any = None
+    closures: Any = field(default_factory=MemoryIntakeStore)
 
     def __post_init__(self) -> None:
         self.database = self.database or MemoryDatabase(self.clock)
@@ -37,6 +41,8 @@ class House:
             accepts=self.database,
             records=self.database,
             jobs=MemoryOwnedJobs(self.database),
+            reads=Reads(self.database, self.cache),
+            closures=self.closures,
             rates=self.rates,
             limits=self.limits,
             here=Surroundings(self.clock, Random(1), Names()),  # noqa: S311 - repeatable

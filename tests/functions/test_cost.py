@@ -3,71 +3,103 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from redis.connection import Connection
 
+from functions import users
 from shared.backends.aws import client
 from shared.consumer import Consumer
 from shared.runtime import connect
 from shared.worker import Worker
 from tests.aws import Database, create_queue
-from tests.world import THINGS, Context, body, event, failures, note_job, record_of
+from tests.world import Context, body, event, failures, note_job, record_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from local.valkey import Valkey
-    from shared.settings import Settings
     from tests.stack import Stack
 
 pytestmark = pytest.mark.usefixtures("aws_endpoint")
 
 
+@dataclass
+class Costs:
+    """A consumer on real stores, and what its last invocation has cost."""
+
+    consumer: Consumer
+    calls: Counter[str] = field(default_factory=Counter)
+    exchanges: list[Any] = field(default_factory=list)
+
+    def handle(self, text: str) -> None:
+        self.calls.clear()
+        self.exchanges.clear()
+        assert failures(self.consumer.handle(event(record_of(text)), Context())) == []
+
+
 @pytest.fixture
-def settings(stack: Stack, valkey: Valkey) -> Settings:
-    database = Database.create(THINGS)
-    queue, dead = create_queue(client("sqs"))
-    return replace(
-        stack.settings,
-        jobs_table=database.jobs_table,
-        outbox_table=database.outbox_table,
-        tables=database.tables,
-        queues={"notes": queue},
-        dead_letter_queues={"notes": dead},
-        cache_port=str(valkey.port),
-    )
+def costs(stack: Stack, valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> Callable[[Worker, str], Costs]:
+    """Counts for a worker; the message given is handled first, and opens the connections, which greet each other."""
+
+    def of(worker: Worker, warm: str) -> Costs:
+        database = Database.create(*(access.table for access in worker.accesses))
+        queue, dead = create_queue(client("sqs"))
+        settings = replace(
+            stack.settings,
+            jobs_table=database.jobs_table,
+            outbox_table=database.outbox_table,
+            tables=database.tables,
+            queues={worker.name: queue},
+            dead_letter_queues={worker.name: dead},
+            cache_port=str(valkey.port),
+            pace=1.0,
+        )
+        runtime = connect(worker, settings)
+        counted = Costs(Consumer(worker, runtime))
+        counted.handle(warm)
+        records: Any = runtime.execution.records
+        records.layer.client.meta.events.register(
+            "before-call.dynamodb", lambda model, **_: counted.calls.update([model.name]), unique_id="count"
+        )
+        send: Any = Connection.send_packed_command
+
+        def noted(self: Connection, command: Any, check_health: bool = True) -> Any:
+            counted.exchanges.append(command)
+            return send(self, command, check_health)
+
+        monkeypatch.setattr(Connection, "send_packed_command", noted)
+        return counted
+
+    return of
 
 
 def test_a_job_that_writes_one_item_costs_a_claim_a_transaction_and_two_exchanges_with_redis(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
+    costs: Callable[[Worker, str], Costs],
 ) -> None:
-    worker = Worker("notes", jobs=(note_job(),))
-    runtime = connect(worker, replace(settings, pace=1.0))
-    consumer = Consumer(worker, runtime)
-    warm = event(record_of(body(idempotency_key="warm"), "m0"))
-    assert failures(consumer.handle(warm, Context())) == []  # opens the connections, which greet each other
+    counted = costs(Worker("notes", jobs=(note_job(),)), body(idempotency_key="warm"))
+    text = body(idempotency_key="k", payload={"thing": "b"})
+    counted.handle(text)
+    assert counted.calls == {"UpdateItem": 1, "TransactWriteItems": 1, "GetItem": 1}  # GetItem: the handler's own read
+    assert len(counted.exchanges) == 2
 
-    calls: Counter[str] = Counter()
-    records: Any = runtime.execution.records
-    records.layer.client.meta.events.register(
-        "before-call.dynamodb", lambda model, **_: calls.update([model.name]), unique_id="count"
-    )
-    exchanges = []
-    send: Any = Connection.send_packed_command
+    counted.handle(text)
+    assert counted.calls == {"UpdateItem": 1}  # a duplicate costs the claim that tells it
+    assert len(counted.exchanges) == 2
 
-    def counted(self: Connection, command: Any, check_health: bool = True) -> Any:
-        exchanges.append(command)
-        return send(self, command, check_health)
 
-    monkeypatch.setattr(Connection, "send_packed_command", counted)
-    answer = consumer.handle(event(record_of(body(idempotency_key="k", payload={"thing": "b"}))), Context())
-    assert failures(answer) == []
-    assert calls == {"UpdateItem": 1, "TransactWriteItems": 1, "GetItem": 1}  # GetItem: the handler's own read
-    assert len(exchanges) == 2
+def test_a_refresh_of_the_cache_costs_no_exchange_beside_its_invalidation(
+    costs: Callable[[Worker, str], Costs],
+) -> None:
+    def text(user: str) -> str:
+        return body(job_type="refresh-user-cache", idempotency_key=user, payload={"user_id": user, "version": 1})
 
-    calls.clear()
-    exchanges.clear()
-    consumer.handle(event(record_of(body(idempotency_key="k", payload={"thing": "b"}))), Context())
-    assert calls == {"UpdateItem": 1}  # a duplicate costs the claim that tells it
-    assert len(exchanges) == 2
+    counted = costs(users.WORKER, text("warm"))
+    items: Any = counted.consumer.runtime.execution.items
+    user = {"user_id": {"S": "u"}, "name": {"S": "N"}, "version": {"N": "1"}}
+    items.client.put_item(TableName=items.tables["users"], Item=user)
+    counted.handle(text("u"))
+    assert counted.calls == {"UpdateItem": 1, "TransactWriteItems": 1, "GetItem": 1}
+    assert len(counted.exchanges) == 1  # it has no lock

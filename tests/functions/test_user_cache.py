@@ -1,4 +1,4 @@
-"""The cache as a user of the product gets it: from its settings, in a function that reads and in a job that refreshes."""
+"""The cache as a user of the product gets it, from its settings. The job that refreshes it is in test_users.py."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import dataclasses
 import subprocess
 import sys
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import pytest
-from pydantic import Field
 from redis import Redis
 
 from local.ports import free_port
@@ -17,26 +16,15 @@ from shared.backends.redis import RedisStore
 from shared.backends.redis_connection import Connection
 from shared.cache_store import Loaded
 from shared.errors import SettingsError
-from shared.item import Stored
-from shared.job import job
-from shared.payload import Payload
-from shared.retry import Retry
 from shared.runtime import cache
 from shared.settings import Settings
-from shared.table import Table
 from shared.tag import Tag, Version
 from shared.telemetry import NO_JOB_TYPE, Silent
-from shared.worker import Worker
-from tests.world import World, body
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from local.valkey import Valkey
     from shared.cache import Cache
-    from shared.unit_of_work import UnitOfWork
 
-USERS = Table("users", key="user_id")
 SETTINGS = Settings("test", "jobs", "outbox", cache_tls=False, cache_cluster=False)
 
 
@@ -89,85 +77,7 @@ def test_a_worker_that_reads_no_cache_loads_nothing_of_it() -> None:
     assert ran.stdout.strip() == "['shared.cache_store']"  # what the invalidation of a tag knows of entries
 
 
-class RefreshUserCache(Payload):
-    """Bring the cached profile of a user to this version or a later one."""
-
-    user_id: Annotated[str, Field(min_length=1)]
-    version: Annotated[int, Field(ge=1)]
-
-
-def refreshing(users: Cache, meanwhile: Callable[[int], None] = lambda _: None) -> Worker:
-    """A worker with one job; `meanwhile` happens while it works."""
-
-    @job(
-        "refresh-user-cache",
-        version=1,
-        timeout=timedelta(seconds=10),
-        max_latency=timedelta(minutes=1),
-        retry=Retry(max_attempts=3, base=timedelta(seconds=1), cap=timedelta(minutes=1)),
-        uses=(USERS.read,),
-    )
-    def refresh_user_cache(payload: RefreshUserCache, work: UnitOfWork) -> None:
-        user = work.read(USERS, payload.user_id)
-        meanwhile(payload.version)
-        if user is not None:
-            profile = Loaded(user.text("profile"), Version(user.version))
-            users.put(f"user/{payload.user_id}", "profile", profile)
-
-    return Worker("users", jobs=(refresh_user_cache,))
-
-
-def deliver(world: World, version: int) -> bool:
-    """Deliver the refresh that was sent for a version; tell whether it was acknowledged."""
-    text = body(
-        job_type="refresh-user-cache",
-        idempotency_key=f"refresh-1-{version}",
-        payload={"user_id": "1", "version": version},
-    )
-    _, acknowledged = world.run(text)
-    return acknowledged
-
-
-def test_r1_3_an_older_refresh_that_arrives_late_never_writes_over_a_newer_entry(
-    settings: Settings, valkey: Valkey
-) -> None:
-    telemetry = Silent()
-    users = patient(cache(settings, telemetry), valkey)
-    store = RedisStore(users.entries.connection)  # type: ignore[attr-defined]
-
-    def commit(version: int) -> None:
-        world.database.items[USERS.name, ("1",)] = Stored({"user_id": "1", "profile": f"profile {version}"}, version)
-
-    def read() -> str | None:
-        stored = world.database.items[USERS.name, ("1",)]
-        return users.read("user/1", "profile", lambda: Loaded(stored.attributes["profile"], Version(stored.version)))
-
-    def overtaken(version: int) -> None:
-        """While the refresh of version 2 works on what it has read, version 3 is committed and its refresh runs."""
-        if version == 2 and not seen:
-            commit(3)
-            seen.append(deliver(world, 3))
-            seen.append(read())
-
-    seen: list[object] = []
-    world = World(refreshing(users, overtaken))
-    store.finish([Tag("user/1")], [])
-    commit(1)
-    assert read() == "profile 1"
-    commit(2)
-    assert not deliver(world, 2)  # what it read has changed: it begins anew
-    assert seen == [True, "profile 3"]
-    assert read() == "profile 3"
-    assert telemetry.counts["cache_put_refused", NO_JOB_TYPE] == 1  # the witness
-    world.clock.pass_(timedelta(minutes=1))
-    assert deliver(world, 2)
-    assert read() == "profile 3"
-    assert telemetry.counts["cache_rebuilt", NO_JOB_TYPE] == 1  # all the rest was put
-
-
-def test_r1_3_a_refresh_of_what_nobody_has_read_leaves_it_to_the_next_reader(
-    settings: Settings, valkey: Valkey
-) -> None:
+def test_a_put_of_what_nobody_has_read_leaves_it_to_the_next_reader(settings: Settings, valkey: Valkey) -> None:
     telemetry = Silent()
     users = patient(cache(settings, telemetry), valkey)
     RedisStore(users.entries.connection).finish([Tag("user/2")], [])  # type: ignore[attr-defined]

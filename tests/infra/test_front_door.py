@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import ValidationError
 
-from functions import front_door
+from functions import front_door, reads, resources
 from functions.routes import ROUTES
 from infra.constructs.front_door import SHAPE
 from infra.identity import Identity
 from infra.settings import Stage, load_stage
 from shared.errors import DeclarationError
 from shared.settings import PREFIX, OwnerLimits, Settings
+from shared.table import Way
 from tests.infra.declared import PAYING, STAGE
 from tests.infra.walk import listed, plain, target, text
 
@@ -60,6 +61,14 @@ def test_the_api_calls_the_front_door_and_nobody_else_may(declared: Walk) -> Non
     assert all("SourceArn" in permission for permission in permissions)
 
 
+def test_the_function_knows_the_tables_that_it_shows_and_no_others(declared: Walk) -> None:
+    (function,) = [f for f in declared.of("AWS::Lambda::Function").values() if f["Handler"].startswith(SHAPE.module)]
+    variables = function["Environment"]["Variables"]
+    shown = {f"TAHAN_TABLE_{table.name.upper().replace('-', '_')}" for table, _ in (*reads.TABLES, *resources.TABLES)}
+    assert {name for name in variables if name.startswith("TAHAN_TABLE_")} == shown
+    assert target(variables["TAHAN_TABLE_USER_ORDERS"]).startswith("FoundationTablesItemsUserOrders")
+
+
 def test_the_function_ends_before_the_gateway_gives_up() -> None:
     assert SHAPE.timeout.total_seconds() < 29
 
@@ -92,7 +101,7 @@ def test_an_identity_that_would_let_anybody_in_is_refused_with_the_repair(
 
 
 def test_the_open_job_types_have_a_worker_that_is_deployed() -> None:
-    assert front_door.OPEN == {"capture-payment": "payments"}
+    assert front_door.OPEN == {"capture-payment": "payments", "sync-inventory": "inventory"}
 
 
 def test_the_front_door_is_told_what_one_owner_may_ask_and_reaches_the_cache(declared: Walk) -> None:
@@ -118,7 +127,7 @@ def test_jobs_are_found_by_sparse_indexes_of_keys_alone(walk: Walk) -> None:
     assert {index["Projection"]["ProjectionType"] for index in indexes.values()} == {"KEYS_ONLY"}
 
 
-def test_the_front_door_reads_these_indexes_and_no_table_by_query(declared: Walk) -> None:
+def test_the_front_door_queries_these_indexes_and_the_tables_whose_partitions_it_shows(declared: Walk) -> None:
     (role,) = [
         role for role, function in declared.functions_by_role().items() if plain(function) == "FrontDoorFunction"
     ]
@@ -129,8 +138,10 @@ def test_the_front_door_reads_these_indexes_and_no_table_by_query(declared: Walk
         for statement in policy["PolicyDocument"]["Statement"]
         if "dynamodb:Query" in listed(statement["Action"])
     ]
-    ends = sorted(text(resource).rpartition("/index/")[2] for s in statements for resource in listed(s["Resource"]))
-    assert ends == ["by_owner", "unfinished"]
+    queried = [text(resource) for s in statements for resource in listed(s["Resource"])]
+    indexes = [resource.rpartition("/index/")[2] for resource in queried if "/index/" in resource]
+    assert sorted(indexes) == ["by_owner", "unfinished"]
+    assert len(queried) - len(indexes) == len([table for table, ways in reads.TABLES if Way.ALL in ways])
 
 
 def test_api8_no_other_origin_may_ask_with_a_browsers_credentials(declared: Walk) -> None:

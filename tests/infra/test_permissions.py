@@ -81,6 +81,10 @@ MATRIX = {
             "dynamodb:UpdateItem",
         },
         "FoundationTablesOutbox": {"dynamodb:PutItem"},
+        "FoundationTablesItemsUsers": {"dynamodb:GetItem"},
+        "FoundationTablesItemsOrders": {"dynamodb:BatchGetItem", "dynamodb:GetItem"},
+        "FoundationTablesItemsUserOrders": {"dynamodb:Query"},
+        "FoundationTablesItemsInventory": {"dynamodb:GetItem", "dynamodb:Query"},
         "FrontDoorLogs": LOGS,
     },
     "OutboxSweeperFunction": {

@@ -14,7 +14,7 @@ from shared.cache_lives import Lifetimes
 from shared.cache_store import AFTERLIFE, Loaded
 from shared.clock import Surroundings
 from shared.errors import CacheUnavailable
-from shared.tag import Tag, Version
+from shared.tag import Fresh, Tag, Version
 from shared.telemetry import Silent
 from tests.simulation.faults import Faults, Faulty, Weather
 from tests.simulation.history import demand
@@ -86,7 +86,7 @@ class CachedWorld:
         return Faulty(self.store, process, Faults(self.scheduler, self.random, weather), CacheUnavailable())
 
     def _write(self) -> None:
-        """Commit, then invalidate until it is answered, as redelivery does; and now and then put what was committed."""
+        """Commit, then refresh or invalidate until it is answered, as redelivery does; and now and then put what was committed."""
         random, source = self.random, self.source
         drawn = self.faults.weather
         redelivered = Weather(reply_lost=drawn.reply_lost * 5, not_done=drawn.not_done * 5, slow=drawn.slow)
@@ -99,13 +99,20 @@ class CachedWorld:
             version = Version(number) if random.random() < 0.5 else None
             if random.random() < 0.5:
                 self._put(tag, number)
+            self.scheduler.sleep(random.choice((0.0, 0.0, 0.0, 300.0)) * random.random())  # frozen after its commit
+            told = self._refresh(tag, number) if random.random() < 0.5 else Tag(tag, version)
             while True:
                 try:
-                    entries.finish([Tag(tag, version)], [])
+                    entries.finish([told], [])
                     break
                 except CacheUnavailable:
                     self.scheduler.sleep(random.uniform(0, 30))
+                    told = told.bare
             source.invalidated[tag] = max(source.invalidated[tag], number)
+
+    def _refresh(self, tag: str, number: int) -> Tag:
+        entry = Loaded(str(number), Version(number))
+        return Tag(tag, entry.version, Fresh("versioned", entry, LIFETIMES.of(entry, self.random)))
 
     def _put(self, tag: str, number: int) -> None:
         """A put of its own process, which may come minutes late."""

@@ -11,6 +11,8 @@ from tests.simulation.cached import CachedWorld
 from tests.simulation.history import Violation
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pytest
 
     from shared.cache_store import Loaded
@@ -63,6 +65,31 @@ def test_the_checks_notice_a_put_that_creates(monkeypatch: pytest.MonkeyPatch) -
         return put(self, tag, name, entry, lives)
 
     monkeypatch.setattr(MemoryCache, "put", creates)
+    assert found() == "I36"
+
+
+def refreshing(monkeypatch: pytest.MonkeyPatch, is_kept: Callable[[bool, bool], bool]) -> None:
+    """Let a refresh keep its entry if `is_kept` says so of: there was one before, and nothing newer was seen."""
+    drop = MemoryCache._drop
+
+    def keeps(self: MemoryCache, tag: Any) -> None:
+        fresh = tag.fresh
+        before = None if fresh is None else self._kept(self._tagged(tag.name), fresh.name)
+        drop(self, tag.bare)
+        tagged = self._tagged(tag.name)
+        if fresh is not None and is_kept(before is not None, fresh.entry.version == tagged.floor):
+            self._keep(tagged, fresh.name, fresh.entry, fresh.lives)
+
+    monkeypatch.setattr(MemoryCache, "_drop", keeps)
+
+
+def test_the_checks_notice_a_refresh_that_creates(monkeypatch: pytest.MonkeyPatch) -> None:
+    refreshing(monkeypatch, lambda _, is_newest: is_newest)
+    assert found() == "I36"
+
+
+def test_the_checks_notice_a_refresh_that_steps_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    refreshing(monkeypatch, lambda was_there, _: was_there)
     assert found() == "I36"
 
 

@@ -13,7 +13,7 @@ import pytest
 from shared.acceptance import Overtaken
 from shared.clock import Surroundings
 from shared.errors import DeadLetter, Malformed, Unavailable
-from shared.intake import BODY_BYTES, Intake, OtherPayloadForKey, TooLarge, UnknownJobType
+from shared.intake import BODY_BYTES, Intake, OtherPayloadForKey, Outdated, TooLarge, UnknownJobType
 from shared.job import JobTypes, Unique
 from shared.job_record import SYSTEM, record_id
 from shared.operation import OperationStatus
@@ -252,4 +252,41 @@ def test_another_time_under_one_key_is_another_request_and_a_year_is_the_most() 
         door.intake.accept("user-1", "note", "k", BODY)
     with pytest.raises(Malformed, match="366 days"):
         door.intake.accept("user-1", "note", "far", BODY, run_at=START + timedelta(days=367))
+    assert len(door.sent()) == 1
+
+
+def never(_: object) -> None:
+    raise Outdated(None)
+
+
+def test_a_condition_gets_the_typed_payload_and_keeps_the_job_from_being_accepted() -> None:
+    door = Door()
+    seen: list[Any] = []
+
+    def refused(payload: Any) -> None:
+        seen.append(payload)
+        never(payload)
+
+    with pytest.raises(Outdated):
+        door.intake.accept("user-1", "note", "k", BODY, condition=refused)
+    assert [payload.thing for payload in seen] == ["a"]
+    assert door.sent() == []
+    assert door.intake.accept("user-1", "note", "k", BODY, condition=lambda _: None).replayed is False
+
+
+@pytest.mark.parametrize("unique", Unique)
+def test_whoever_repeats_a_request_is_answered_whatever_its_condition_says_now(unique: Unique) -> None:
+    door = Door(unique=unique)
+    first = door.intake.accept("user-1", "note", "k", BODY)
+    again = door.intake.accept("user-1", "note", "k", BODY, condition=never)
+    assert (again.operation.operation_id, again.replayed) == (first.operation.operation_id, True)
+
+
+def test_a_key_whose_job_is_over_begins_the_next_only_if_the_condition_holds() -> None:
+    door = Door(unique=Unique.WHILE_ACTIVE)
+    door.intake.accept("user-1", "note", "k", BODY)
+    (body,) = door.sent()
+    door.run(body)
+    with pytest.raises(Outdated):
+        door.intake.accept("user-1", "note", "k", BODY, condition=never)
     assert len(door.sent()) == 1

@@ -182,6 +182,12 @@ def test_pace_shortens_every_duration() -> None:
     assert declared.message(Note(thing="a"), key="k").job_type == "note"
 
 
+def test_pace_leaves_a_connection_its_time_but_no_more_than_the_call_has() -> None:
+    shop = Dependency("shop", timeout=timedelta(seconds=5), connect=timedelta(seconds=1))
+    assert shop.at_pace(0.5).connect == timedelta(seconds=1)
+    assert shop.at_pace(0.1) == Dependency("shop", timedelta(milliseconds=500), timedelta(milliseconds=500))
+
+
 def test_a_beating_jobs_lease_lasts_three_beats_and_both_follow_the_pace() -> None:
     beating = note_job(heartbeat=timedelta(seconds=5))
     assert beating.lease == timedelta(seconds=15)

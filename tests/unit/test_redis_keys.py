@@ -7,7 +7,7 @@ from pathlib import Path
 
 from redis.crc import key_slot
 
-from shared.backends import redis, redis_cache, redis_keys, redis_rates
+from shared.backends import redis, redis_keys, redis_rates, redis_scripts
 from shared.backends.redis_keys import lease_key, rate_key, tag_key
 
 STRANGE = ["a}b", "{}", "x{y}z", "{", "}", "}{", "ünïcode", "\u4e2d", "a%7Db", "\ud83d", " ", "a\nb", "%", "/", ":"]
@@ -33,7 +33,7 @@ def scripts() -> dict[str, str]:
     """Every Lua script of the product, by its name."""
     return {
         name: value
-        for module in (redis, redis_cache, redis_rates)
+        for module in (redis, redis_scripts, redis_rates)
         for name, value in vars(module).items()
         if name.isupper() and not name.startswith("_") and isinstance(value, str)
     }
@@ -42,8 +42,8 @@ def scripts() -> dict[str, str]:
 def test_lck_08_every_script_touches_one_key_and_gets_it_as_a_key() -> None:
     assert set(scripts()) == {
         *("ACQUIRE", "RENEW", "RELEASE"),
-        *("FETCH", "STORE", "PUT", "PROLONG", "ABANDON", "DISCARD", "DROP"),
         "TAKE",
+        *("FETCH", "STORE", "PUT", "PROLONG", "ABANDON", "DISCARD", "DROP", "REFRESH"),
     }
     for script in scripts().values():
         assert set(re.findall(r"KEYS\[(\d+)\]", script)) == {"1"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from random import Random
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from shared.backends.memory_cache import MemoryCache
 from shared.backends.memory_database import MemoryDatabase
 from shared.backends.memory_transport import MemoryTransport
+from shared.cache_store import Loaded
 from shared.dependency import Dependency, Reply
 from shared.errors import DeclarationError, LeaseLost, Refused
 from shared.item import Create, Delete, Replace, Stored, Unchanged, Write
@@ -237,3 +239,31 @@ def test_lck_07_a_lost_lease_is_told_before_the_next_step(step: str) -> None:
     with pytest.raises(LeaseLost):
         case.work.read(THINGS, "a") if step == "read" else case.work.call(SHOP, "GET", "/")
     assert case.calls == []
+
+
+def test_a_refresh_is_an_invalidation_with_the_version_of_what_is_kept() -> None:
+    work = Case(random=Random(7)).work  # noqa: S311 - repeatable
+    entry = Loaded("text", Version(3))
+    work.refresh("user/1", "user", entry)
+    (tag,) = work.tags
+    assert tag.fresh is not None
+    assert (tag.bare, tag.fresh.name, tag.fresh.entry) == (Tag("user/1", Version(3)), "user", entry)
+    assert timedelta(0) < tag.fresh.lives.soft < tag.fresh.lives.hard <= timedelta(minutes=10)
+
+
+def test_an_entry_without_a_version_cannot_be_refreshed() -> None:
+    work = Case().work
+    with pytest.raises(Refused, match="old from new"):
+        work.refresh("user/1", "user", Loaded("text"))
+    assert work.tags == ()
+
+
+@pytest.mark.parametrize("first", ["refresh", "invalidate"])
+def test_what_is_invalidated_and_refreshed_is_invalidated(first: str) -> None:
+    work = Case().work
+    if first == "invalidate":
+        work.invalidate("user/1", version=2)
+    work.refresh("user/1", "user", Loaded("text", Version(3)))
+    if first == "refresh":
+        work.invalidate("user/1", version=2)
+    assert work.tags == (Tag("user/1", Version(3)),)

@@ -1,0 +1,73 @@
+"""What the job types that are open to clients are about: whose it is, and whether the version that a client has seen is current.
+
+Versions are read from the store, consistently; the cache decides nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from functions.caller import header_of, user_of
+from functions.conditional import read_etags
+from functions.inventory import HEAD, INVENTORY, sync_inventory
+from functions.payments import ORDERS, capture_payment
+from functions.shown import etag_of
+from shared.errors import Malformed
+from shared.intake import Absent, Outdated
+from shared.table import Table, Way
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from functions.conditional import ETags
+    from shared.item import ItemStore, Key
+
+RESOURCES: Mapping[str, Callable[[Any], tuple[Table, Key]]] = {
+    capture_payment.name: lambda payload: (ORDERS, (payload.order_id,)),
+    sync_inventory.name: lambda payload: (INVENTORY, (payload.user_id, HEAD)),
+}
+# Whose the resource is, where the payload says it; else only the resource knows.
+USERS: Mapping[str, Callable[[Any], str]] = {sync_inventory.name: lambda payload: payload.user_id}
+TABLES: tuple[tuple[Table, tuple[Way, ...]], ...] = ((ORDERS, (Way.ITEM,)), (INVENTORY, (Way.ITEM,)))
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Makes the condition on which a request is accepted."""
+
+    source: ItemStore
+
+    def of(self, job_type: str, event: Mapping[str, Any]) -> Callable[[Any], None]:
+        """What must hold for the payload of a request: it is about the caller's own, and at the version of `If-Match`.
+
+        Callers with AWS credentials act for users, and are asked for no user.
+
+        Raises:
+            Malformed: the header, or the job type is about nothing that has a version.
+        """
+        expected = read_etags(header_of(event, "if-match"), "If-Match")
+        if expected is not None and job_type not in RESOURCES:
+            raise Malformed("invalid-etag", "If-Match: this job type is about nothing that has a version")
+        user = user_of(event)
+
+        def condition(payload: Any) -> None:  # noqa: ANN401 - each job type has a payload of its own
+            if user is not None and job_type in USERS and USERS[job_type](payload) != user:
+                raise Absent("not-found", "it is not the caller's")
+            if expected is not None:
+                self._demand(*RESOURCES[job_type](payload), user, expected)
+
+        return condition
+
+    def _demand(self, table: Table, key: Key, user: str | None, expected: ETags) -> None:
+        """Return if the current version is among those expected; another user's resource has none.
+
+        Raises:
+            Outdated: with the current ETag.
+        """
+        stored = self.source.read(table, key)
+        if stored is None or stored.deleted or user not in {None, stored.attributes.get("user_id")}:
+            raise Outdated(None)
+        current = etag_of(stored.version)
+        if not expected.names(current):
+            raise Outdated(current)
