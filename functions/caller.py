@@ -14,11 +14,14 @@ from functions.answers import refusal
 from shared.errors import Malformed, Unavailable
 from shared.problem import UNAUTHENTICATED, problem_of
 from shared.quota import OverQuota
+from shared.trace import TRACEPARENT, read_trace, read_xray
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+
+    from shared.trace import Trace
 
 LONGEST_ECHO = 40  # of a name that a client made up
 
@@ -72,6 +75,11 @@ def body_of(event: Mapping[str, Any]) -> str:
         return base64.b64decode(body, validate=True).decode()
     except (binascii.Error, ValueError) as error:
         raise Malformed("malformed-encoding", "the body is no text in UTF-8") from error
+
+
+def trace_of(event: Mapping[str, Any]) -> Trace | None:
+    """The trace that the client began, or that API Gateway did; None if neither."""
+    return read_trace(header_of(event, TRACEPARENT)) or read_xray(header_of(event, "x-amzn-trace-id"))
 
 
 def query_of(event: Mapping[str, Any], *known: str) -> dict[str, str]:

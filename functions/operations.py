@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from functions.answers import PROBLEM, answer, refusal
-from functions.caller import body_of, for_owner, header_of, query_of
+from functions.caller import body_of, for_owner, header_of, query_of, trace_of
 from shared.errors import Malformed, Unavailable
 from shared.intake import Outdated
-from shared.operation import OperationStatus, operation_of
+from shared.operation import OperationStatus, operation_of, record_of
 from shared.owned_jobs import MOST_LISTED, Place
 from shared.problem import HAS_ENDED, IS_RUNNING, NOT_FOUND, OUTDATED
 
@@ -52,13 +53,26 @@ class Operations:
         if job_type in self.intake.job_types.by_name:
             self._demand_open(job_type)
         condition = self.conditions.of(job_type, event)
+        run_at = _time_of(query_of(event, "run_at").get("run_at"))
+        trace = trace_of(event)
         try:
-            receipt = self.intake.accept(owner, job_type, key, body_of(event), condition=condition)
+            receipt = self.intake.accept(
+                owner, job_type, key, body_of(event), run_at=run_at, trace=trace, condition=condition
+            )
         except Outdated as outdated:
             headers = {} if outdated.etag is None else {"ETag": outdated.etag}
             return answer(OUTDATED.body, headers, status=OUTDATED.status, kind=PROBLEM)
         operation = receipt.operation
-        self.telemetry.count("replayed" if receipt.replayed else "accepted", operation.job_type)
+        result = "replayed" if receipt.replayed else "accepted"
+        self.telemetry.count(result, operation.job_type)
+        self.telemetry.job(
+            result=result,
+            job_type=operation.job_type,
+            operation_id=operation.operation_id,
+            record=record_of(operation.operation_id),  # the hash of owner, job type and idempotency key
+            trace_id=receipt.trace_id,
+            request_id=event["requestContext"].get("requestId"),
+        )
         headers = {
             "Location": f"/operations/{operation.operation_id}",
             "Retry-After": str(POLL_SECONDS),
@@ -116,6 +130,8 @@ def shown(operation: Operation) -> dict[str, object]:
         fields["result"] = operation.result
     if operation.error is not None:
         fields["error"] = operation.error
+    if operation.run_at is not None:
+        fields["run_at"] = operation.run_at.isoformat()
     return fields
 
 
@@ -124,6 +140,23 @@ def _listed(job: Listed) -> dict[str, object]:
     return {name: fields[name] for name in ("operation_id", "job_type", "status")} | {
         "created_at": job.created_at.isoformat()
     }
+
+
+def _time_of(text: str | None) -> datetime | None:
+    """A moment, as RFC 3339 writes it.
+
+    Raises:
+        Malformed: it is none, or has no zone.
+    """
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text.replace(" ", "+"))  # a plus that was not encoded
+    except ValueError:
+        moment = datetime.min  # noqa: DTZ901 - a moment without a zone is what is refused below
+    if moment.tzinfo is None:
+        raise Malformed("invalid-query", "run_at: a_time_with_its_zone")
+    return moment
 
 
 def _limit_of(text: str | None) -> int:

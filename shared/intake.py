@@ -13,7 +13,7 @@ from shared.acceptance import Acceptance, Accepted, OtherPayload, Overtaken, Rep
 from shared.errors import Malformed, TahanError, Unavailable
 from shared.job import Unique
 from shared.job_record import OVER, record_id
-from shared.message import Message, check_key, check_payload, fingerprint, typed_payload
+from shared.message import Message, check_key, check_payload, check_run_at, fingerprint, typed_payload
 from shared.operation import operation_of, record_of
 from shared.outbox import LONGEST_SCHEDULE, posting_of
 from shared.strict_json import read_json, written
@@ -61,10 +61,11 @@ class Outdated(TahanError):  # noqa: N818
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a client is told about its request."""
+    """What a client is told about its request; and the trace of that request, for the log."""
 
     operation: Operation
     replayed: bool
+    trace_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,7 @@ class Intake:
             run_at=run_at,
             trace=trace or begun(self.here.tokens),
         )
+        check_run_at(run_at)
         if message.wait(now) > LONGEST_SCHEDULE:
             raise Malformed("invalid-run-at", f"a job is kept for {LONGEST_SCHEDULE.days} days at most")
         _, payload = typed_payload(message, self.job_types)
@@ -131,7 +133,7 @@ class Intake:
         answer = self.accepts.accept(self._acceptance(asked, 0, now), now)
         if not isinstance(answer, Accepted | Replayed):
             raise OtherPayloadForKey(*_REUSED)
-        return Receipt(operation_of(answer.view), replayed=isinstance(answer, Replayed))
+        return asked.receipt(answer)
 
     def _accept_generation(self, asked: _Asked, now: datetime) -> Receipt:
         """Find the job that is active under this key, or accept the next."""
@@ -145,8 +147,8 @@ class Intake:
                     generation += 1
                 case OtherPayload():
                     raise OtherPayloadForKey(*_REUSED)
-                case Accepted(view=view) | Replayed(view=view):
-                    return Receipt(operation_of(view), replayed=isinstance(answer, Replayed))
+                case Accepted() | Replayed():
+                    return asked.receipt(answer)
         message = "Other requests with the same key get in the way."
         raise Unavailable(message, dependency="dynamodb")
 
@@ -213,6 +215,11 @@ class _Asked:
     owner: str
     message: Message
     fingerprint: str
+
+    def receipt(self, answer: Accepted | Replayed) -> Receipt:
+        """What the client is told."""
+        trace_id = None if self.message.trace is None else self.message.trace.trace_id
+        return Receipt(operation_of(answer.view), isinstance(answer, Replayed), trace_id)
 
     def record(self, generation: int) -> str:
         """The job record of that generation of the key."""

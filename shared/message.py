@@ -5,8 +5,6 @@ A body that can never run raises Malformed with a stable reason; nothing here kn
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import re
 from dataclasses import dataclass
@@ -17,8 +15,9 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from shared.errors import Malformed, NewerVersion
 from shared.limits import PAYLOAD_BYTES
-from shared.strict_json import fractions_as_text, json_text, read_json, written
+from shared.strict_json import fractions_as_text, json_text, written
 from shared.trace import TRACEPARENT, read_trace
+from shared.wrapping import unwrapped
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from shared.trace import Trace
 
 KEY_LENGTH = 255
-ENCODING_ATTRIBUTE = "content-encoding"
+YEARS = range(1970, 9999)
 _PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 
 
@@ -102,6 +101,16 @@ def check_key(key: object) -> str:
     return key
 
 
+def check_run_at(moment: datetime | None) -> None:
+    """Refuse a moment that cannot be reckoned with in every zone.
+
+    Raises:
+        Malformed: invalid-run-at.
+    """
+    if moment is not None and moment.year not in YEARS:
+        raise Malformed("invalid-run-at", f"give a year from {YEARS[0]} to {YEARS[-1]}")
+
+
 def check_payload(payload: str) -> None:
     """Refuse a payload that the job record could not keep.
 
@@ -116,24 +125,23 @@ def check_payload(payload: str) -> None:
 
 
 def read_message(body: str, encoding: str | None = None) -> Message:
-    """Read the envelope from a message's body.
+    """Read the envelope from a message's body, out of what SNS or EventBridge put around it.
 
     Args:
         body: text as SQS delivers it.
         encoding: value of the attribute `content-encoding`; only what it names is decoded, nothing is guessed.
 
     Raises:
-        Malformed: unknown-encoding, malformed-encoding, malformed-json, invalid-envelope, missing-idempotency-key,
-            invalid-idempotency-key, payload-too-large.
+        Malformed: unknown-encoding, malformed-encoding, malformed-json, unknown-wrapping, invalid-envelope, missing-idempotency-key,
+            invalid-idempotency-key, payload-too-large, invalid-run-at.
     """
-    parsed, text = read_json(_decode(body, encoding))
-    if not isinstance(parsed, dict):
-        raise Malformed("malformed-json", f"an object is expected, not a {type(parsed).__name__}")
+    parsed, text = unwrapped(body, encoding)
     check_key(parsed.get("idempotency_key"))
     try:
         envelope = _Envelope.model_validate_json(text)
     except ValidationError as error:
         raise Malformed("invalid-envelope", describe(error)) from error
+    check_run_at(envelope.run_at)
     payload = written(parsed["payload"])
     check_payload(payload)
     return Message(
@@ -195,14 +203,3 @@ def describe(error: ValidationError) -> str:
     return "; ".join(
         f"{'.'.join(str(part) for part in problem['loc']) or 'body'}: {problem['type']}" for problem in problems
     )[:1000]
-
-
-def _decode(body: str, encoding: str | None) -> str:
-    if encoding in {None, "identity"}:
-        return body
-    if encoding != "base64":
-        raise Malformed("unknown-encoding", f"{ENCODING_ATTRIBUTE} may be identity or base64")
-    try:
-        return base64.b64decode(body, validate=True).decode()
-    except (binascii.Error, ValueError) as error:
-        raise Malformed("malformed-encoding", f"{ENCODING_ATTRIBUTE} says base64, the body is none") from error

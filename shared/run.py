@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from shared.errors import Malformed
 from shared.job import Unique
 from shared.job_record import SYSTEM, operation_id, record_id
-from shared.message import ENCODING_ATTRIBUTE, read_message, typed_payload
+from shared.message import read_message, typed_payload
 from shared.trace import read_xray
+from shared.wrapping import ENCODING_ATTRIBUTE
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -26,6 +26,7 @@ from functions.resources import RESOURCES, USERS
 from shared.intake import BODY_BYTES
 from shared.message import KEY_LENGTH
 from shared.operation import OperationStatus
+from shared.outbox import LONGEST_SCHEDULE
 from shared.outcome import Failed
 from shared.owned_jobs import MOST_LISTED
 from shared.unit_of_work import UnitOfWork
@@ -51,6 +52,12 @@ IF_MATCH = {
     "description": "The version that the client has seen of what the job is about. A key that is known is answered all the same.",
     "schema": ETAGS,
 }
+RUN_AT = {
+    "name": "run_at",
+    "in": "query",
+    "description": f"Before then the job does not run; {LONGEST_SCHEDULE.days} days ahead at the most. A part of the request that the key names.",
+    "schema": {"type": "string", "format": "date-time"},
+}
 OUTDATED = problem(
     HTTPStatus.PRECONDITION_FAILED,
     "It is at another version (`ETag`), or is not there, or not the caller's",
@@ -64,7 +71,7 @@ def schemas(jobs: Iterable[Job[Any, Any]]) -> dict[str, Json]:
     for job in jobs:
         name = _camel(job.name)
         found[f"{name}Payload"] = _lifted(TypeAdapter(job.payload).json_schema(ref_template=REF), found)
-        properties = {**_always(job), "error": ref("OperationError")}
+        properties = {**_always(job), "error": ref("OperationError"), "run_at": RUN_AT["schema"]}
         if (result := _result_of(job)) is not None:
             found[f"{name}Result"] = _lifted(
                 TypeAdapter(result).json_schema(mode="serialization", ref_template=REF), found
@@ -129,6 +136,7 @@ def _accept(job: Job[Any, Any]) -> Json:
                 "description": "Names the intent. The same key with the same payload is the same operation, for 30 days from its end.",
                 "schema": KEY,
             },
+            RUN_AT,
             *([IF_MATCH] if job.name in RESOURCES else []),
         ],
         "requestBody": {
@@ -149,13 +157,16 @@ def _accept(job: Job[Any, Any]) -> Json:
             **ANY_ROUTE,
             **dict(
                 [
-                    problem(HTTPStatus.BAD_REQUEST, "No usable key, or a body that is no JSON object"),
+                    problem(
+                        HTTPStatus.BAD_REQUEST,
+                        "No usable key, a body that is no JSON object, or a wrong query (`errors`)",
+                    ),
                     *([problem(HTTPStatus.NOT_FOUND, "It is not the caller's")] if job.name in USERS else []),
                     *([OUTDATED] if job.name in RESOURCES else []),
                     problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Send a reference to the large part"),
                     problem(
                         HTTPStatus.UNPROCESSABLE_ENTITY,
-                        "The payload breaks its schema (`errors`), or the key was used with another one",
+                        "The payload breaks its schema (`errors`), the key was used with another one, or `run_at` is too far ahead",
                     ),
                 ]
             ),

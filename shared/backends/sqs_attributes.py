@@ -10,7 +10,7 @@ from shared.dead_letter import least
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
 from shared.errors import Refused
 from shared.limits import MESSAGE_ATTRIBUTES, MESSAGE_BYTES
-from shared.message import ENCODING_ATTRIBUTE
+from shared.wrapping import ENCODING_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -142,3 +142,11 @@ def test_i9_what_is_scheduled_is_sent_by_the_sweeper_so_that_it_begins_to_the_se
     assert sends + sent.delay == START + HOUR
     assert sent.delay <= LONGEST_DELAY
     assert world.telemetry.counts["swept", NO_JOB_TYPE] == 1
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"])
+def test_a_moment_that_cannot_be_reckoned_with_is_malformed_and_no_poison(moment: str) -> None:
+    outcome = World.of().execute(body(run_at=moment))
+    assert isinstance(outcome, DeadLettered)
+    assert outcome.failure.reason == "invalid-run-at"
+    assert isinstance(World.of().execute(body(enqueued_at=moment)), Completed)
