@@ -49,7 +49,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
             if not isinstance(step, Step):
                 return step
             names = {
-                "owner": claim.owner,
+                "owner": claim.owner if seen is None else seen.names.get("owner", claim.owner),
                 "job_type": claim.job_type,
                 "idempotency_key": claim.idempotency_key,
                 "operation_id": operation_id(claim.record),

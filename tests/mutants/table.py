@@ -2799,4 +2799,11 @@ MUTANTS = (
         "left",
         "tests/unit/test_shedding.py",
     ),
+    Mutant(
+        "a dead letter that runs again stays its owner's",
+        "shared/backends/job_record_claims.py",
+        '    " #owner = if_not_exists(#owner, :owner),"\n    " created_at',
+        '    " #owner = :owner,"\n    " created_at',
+        OWNED_JOBS,
+    ),
 )
