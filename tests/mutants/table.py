@@ -2806,4 +2806,11 @@ MUTANTS = (
         '    " #owner = :owner,"\n    " created_at',
         OWNED_JOBS,
     ),
+    Mutant(
+        "of two requests side by side each is answered as its own owner's",
+        "functions/app.py",
+        "        return _EVENT.get()",
+        "        return APIGatewayHttpResolver.current_event",
+        "tests/functions/test_front_door_owners.py",
+    ),
 )
