@@ -1932,17 +1932,17 @@ MUTANTS = (
         DOOR,
     ),
     Mutant(
-        "what an attempt holds is not cancelled",
+        "what an attempt has begun is not cancelled",
         "shared/backends/acceptances.py",
-        "#status IN (:accepted, :retrying) AND {waiting}",
-        "(#status <> :accepted OR #status <> :retrying) AND {waiting}",
+        "#status = :accepted AND {waiting}",
+        "(#status = :accepted OR attempts >= attempts) AND {waiting}",
         ACCEPTANCES,
     ),
     Mutant(
         "nobody cancels what is another's",
         "shared/backends/acceptances.py",
-        '"#owner = :owner AND #status IN',
-        '"(#owner = :owner OR attribute_exists(id)) AND #status IN',
+        '"#owner = :owner AND #status =',
+        '"(#owner = :owner OR attribute_exists(id)) AND #status =',
         ACCEPTANCES,
     ),
     Mutant(
