@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from functions import front_door
+from functions.reads import Reads
+from shared.backends.memory_intake import MemoryIntakeStore
 from shared.backends.memory_owned_jobs import MemoryOwnedJobs
 from shared.backends.memory_rates import MemoryRates
 from shared.clock import Surroundings
@@ -31,9 +33,10 @@ LIMITS = OwnerLimits(requests_per_second=1, burst=5, unfinished=3)
 class ClientWorld(World):
     """A run, made from its seed."""
 
-    def __init__(self, seed: int, clients: int, mode: Mode = Mode.NORMAL) -> None:
+    def __init__(self, seed: int, browsers: int, mode: Mode = Mode.NORMAL) -> None:
         super().__init__(seed, mode)
-        self.clients = clients
+        self.clients.intents = []  # those of the simulator stay away
+        self.browsers = browsers
         self.left = 0  # actors of clients that have not ended
         self.books = Books()
         self.intents: dict[tuple[str, str], str] = {}
@@ -54,6 +57,8 @@ class ClientWorld(World):
             accepts=database,
             records=database,
             jobs=jobs,
+            reads=Reads(database, None),
+            closures=MemoryIntakeStore(),
             rates=Faulty(self.rates, process, self.faults, CacheUnavailable()),
             limits=LIMITS,
             here=Surroundings(clock, self.random, self.token),
@@ -83,7 +88,7 @@ class ClientWorld(World):
 
     def _produce(self) -> None:
         coming = []
-        for number in range(self.clients):
+        for number in range(self.browsers):
             user = f"user-{number}"
             owner = f"jwt:https://login.example.com:{user}"
             wanted = []
