@@ -14,7 +14,7 @@ ENVIRONMENT := .venv/.made
 unexport PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help demo test check synth simulate faults soak mutants api openapi format clean
+.PHONY: help demo test check synth simulate clients faults soak mutants api openapi format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -36,6 +36,9 @@ synth: $(ENVIRONMENT) ## the cloud assembly of STAGE (dev, prod, local)
 
 simulate: $(ENVIRONMENT) ## SEEDS runs of the pipeline in virtual time under seeded faults: SEEDS=20000
 	$(PYTHON) -m tests.simulation --seeds $(or $(SEEDS),2000) $(ARGS)
+
+clients: $(ENVIRONMENT) ## SEEDS runs of CLIENTS unreliable clients before the front door, in virtual time
+	$(PYTHON) -m tests.clients $(or $(SEEDS),20) $(or $(CLIENTS),500)
 
 faults: $(ENVIRONMENT) ## the whole of tests/faults: MODE=normal, always-granted (a lock keeps nobody out) or redis-gone
 	TAHAN_TEST_MODE=$(or $(MODE),normal) $(PYTHON) -m pytest tests/faults $(ARGS)

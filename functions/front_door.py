@@ -12,10 +12,9 @@ from http import HTTPStatus
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
-from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
-
 from functions import inventory, payments
 from functions.answers import refusal
+from functions.app import App
 from functions.callers_rate import keep_rate
 from functions.operations import Operations, add_operations
 from functions.reads import Reads, add_reads
@@ -64,14 +63,14 @@ OPEN = {job.name: worker.name for worker in WORKERS for job in worker.jobs if jo
 class FrontDoor:
     """Answers events of API Gateway."""
 
-    app: APIGatewayHttpResolver
+    app: App
     telemetry: Telemetry
 
     def handle(self, event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - the Lambda context
         """Answer one request."""
         self.telemetry.invocation(context.aws_request_id)
         try:
-            answered = self.app.resolve(event, context)
+            answered = self.app.answer(event, context)
             if answered["statusCode"] >= HTTPStatus.BAD_REQUEST:
                 self.telemetry.count("refused", NO_JOB_TYPE)
             return answered
@@ -93,7 +92,7 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
 ) -> FrontDoor:
     """Put a front door together from given parts; without `rates` or `limits` owners are not limited one by one."""
     job_types = JobTypes.of(*(job for worker in WORKERS for job in worker.jobs if job.open_to_clients))
-    app = APIGatewayHttpResolver()
+    app = App()
     if limits is not None:
         accepts = WithinQuota(accepts, records, jobs, limits.unfinished)
         if rates is not None:

@@ -1,7 +1,7 @@
 """The routes of operations: accept a job, tell how it stands, list, cancel. What leaves the house is spelled in `shown`.
 
 `POST /operations/{job-type}` with an Idempotency-Key answers 202 at once; `GET /operations/{id}` reads the truth and causes
-nothing; `GET /operations` lists the owner's, newest first; `DELETE` cancels what no attempt holds.
+nothing; `GET /operations` lists the owner's, newest first; `DELETE` cancels what has not begun.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from shared.errors import Malformed, Unavailable
 from shared.intake import Outdated
 from shared.operation import OperationStatus, operation_of, record_of
 from shared.owned_jobs import MOST_LISTED, Place
-from shared.problem import HAS_ENDED, IS_RUNNING, NOT_FOUND, OUTDATED
+from shared.problem import HAS_BEGUN, HAS_ENDED, NOT_FOUND, OUTDATED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,14 +102,14 @@ class Operations:
         return answer(body)
 
     def cancel(self, owner: str, operation_id: str) -> Response[str]:
-        """Cancel what no attempt holds; a cancelled operation stays so, whatever messages still come."""
+        """Cancel what has not begun; a cancelled operation stays so, whatever messages still come."""
         operation = self.intake.cancel(owner, operation_id)
         if operation is None:
             return refusal(NOT_FOUND)
         if operation.status is OperationStatus.CANCELLED:
             self.telemetry.count("cancelled", operation.job_type)
             return answer(shown(operation))
-        return refusal(HAS_ENDED if operation.is_final else IS_RUNNING)
+        return refusal(HAS_ENDED if operation.is_final else HAS_BEGUN)
 
     def _demand_open(self, job_type: str) -> None:
         try:

@@ -97,9 +97,10 @@ class AcceptsJobs(Protocol):
         ...
 
     def cancel(self, record: str, owner: str, now: datetime) -> JobView | None:
-        """Cancel the owner's job if no attempt holds it, and give it as it is then; None if the owner has none such.
+        """Cancel the owner's job if no attempt of it ever began, and give it as it is then; None if the owner has none such.
 
-        A job that runs or has ended is given as it is. Repeating it changes nothing.
+        One that has begun or ended is given as it is: what an attempt has done outside cannot be taken back, although it
+        committed nothing. Repeating it changes nothing.
 
         Raises:
             Unavailable: the store did not answer; it may be cancelled.

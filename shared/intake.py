@@ -179,7 +179,7 @@ class Intake:
         return operation_of(view)
 
     def cancel(self, owner: str, operation_id: str) -> Operation | None:
-        """Cancel the owner's operation if nothing works on it now, and give it as it is then; None as for `look`.
+        """Cancel the owner's operation if it has not begun, and give it as it is then; None as for `look`.
 
         Raises:
             Unavailable: the store did not answer; it may be cancelled, and the same request tells.

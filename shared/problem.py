@@ -59,11 +59,8 @@ class Problem:
 
 
 NOT_FOUND = Problem(HTTPStatus.NOT_FOUND, "not-found")
-IS_RUNNING = Problem(
-    HTTPStatus.CONFLICT,
-    "running",
-    "an attempt is under way: look again, or cancel between two attempts",
-    retry_after=COME_AGAIN,
+HAS_BEGUN = Problem(
+    HTTPStatus.CONFLICT, "begun", "it has begun, and may have done what cannot be taken back: look how it ends"
 )
 OUTDATED = Problem(
     HTTPStatus.PRECONDITION_FAILED,

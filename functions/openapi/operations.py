@@ -103,7 +103,7 @@ def paths(jobs: Iterable[Job[Any, Any]]) -> dict[str, Json]:
             },
             "delete": {
                 "operationId": "cancel",
-                "summary": "Cancel what no attempt holds",
+                "summary": "Cancel what has not begun",
                 "responses": {
                     "200": answer("Cancelled", whole),
                     **ANY_ROUTE,
@@ -112,8 +112,7 @@ def paths(jobs: Iterable[Job[Any, Any]]) -> dict[str, Json]:
                         [
                             problem(
                                 HTTPStatus.CONFLICT,
-                                "`running`: an attempt holds it, look again; `ended`: nothing is left to cancel",
-                                Retry_After=SOMETIMES_RETRY_AFTER,
+                                "`begun`: it may have done what cannot be taken back; `ended`: nothing is left to cancel",
                             )
                         ]
                     ),

@@ -28,7 +28,6 @@ TRIES = 4
 WAIT = timedelta(milliseconds=40)
 BUSY = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded", "TransactionInProgress"})
 GENERATIONS_KEPT = timedelta(days=400)  # longer than a job may be scheduled ahead
-CANCELLABLE = frozenset({Status.ACCEPTED.value, Status.RETRYING.value})
 CONDITION_FAILED = "ConditionalCheckFailed"
 ABSENT = (
     "attribute_not_exists(id) OR expiration <= :now"  # what has expired is absent, whether it is still there or not
@@ -92,11 +91,11 @@ class DynamoDBAcceptances:
         return int(answer["Item"]["generation"]["N"]) if "Item" in answer else 0
 
     def cancel(self, record: str, owner: str, now: datetime) -> JobView | None:
-        """Cancel the owner's job if no attempt holds it, and give it as it is then."""
+        """Cancel the owner's job if no attempt of it ever began, and give it as it is then."""
         item = self._cancel(record, owner, now, waits=None)
         if item.get("owner", {}).get("S") != owner:
             return None
-        if item["status"]["S"] in CANCELLABLE and "not_before" in item:
+        if item["status"]["S"] == Status.ACCEPTED.value and "not_before" in item:
             item = self._cancel(record, owner, now, waits=int(item["not_before"]["N"]))
         view = read_view(record, item)
         return None if view.expires is not None and view.expires <= now else view
@@ -110,7 +109,6 @@ class DynamoDBAcceptances:
         values = {
             ":owner": {"S": owner},
             ":accepted": {"S": Status.ACCEPTED.value},
-            ":retrying": {"S": Status.RETRYING.value},
             ":cancelled": {"S": Status.CANCELLED.value},
             ":now": {"S": now.isoformat()},
             ":expires": {"N": str(int(kept.timestamp()))},
@@ -129,7 +127,7 @@ class DynamoDBAcceptances:
                         "SET #status = :cancelled, updated_at = :now, ended_at = :now, expiration = :expires, #ttl = :ttl"
                         f" REMOVE payload, not_before, {OPEN}"
                     ),
-                    ConditionExpression=f"#owner = :owner AND #status IN (:accepted, :retrying) AND {waiting}",
+                    ConditionExpression=f"#owner = :owner AND #status = :accepted AND {waiting}",
                     ExpressionAttributeNames={"#status": "status", "#owner": "owner", "#ttl": "ttl"},
                     ExpressionAttributeValues=values,
                     ReturnValues="ALL_NEW",

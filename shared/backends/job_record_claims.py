@@ -31,9 +31,10 @@ _TAKE = (
     " #death = if_not_exists(#death, :death), job_id = if_not_exists(job_id, :job_id),"
     " run_at = if_not_exists(run_at, :run_at)"
 )
-# Everything of the old life goes, but for when the job was first seen.
+# Everything of the old life goes, but for when the job was first seen and whose it is.
 _BEGIN_ANEW = (
-    "SET #status = :running, #token = :token, #until = :until, updated_at = :now_text, #owner = :owner,"
+    "SET #status = :running, #token = :token, #until = :until, updated_at = :now_text,"
+    " #owner = if_not_exists(#owner, :owner),"
     " created_at = if_not_exists(created_at, :now_text), job_type = :job_type, idempotency_key = :key,"
     " operation_id = :operation, #fingerprint = :fingerprint, payload = :payload, schema_version = :version,"
     " #death = :death, job_id = :job_id, run_at = :run_at, #attempts = :one"

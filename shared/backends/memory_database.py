@@ -49,7 +49,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
             if not isinstance(step, Step):
                 return step
             names = {
-                "owner": claim.owner,
+                "owner": claim.owner if seen is None else seen.names.get("owner", claim.owner),
                 "job_type": claim.job_type,
                 "idempotency_key": claim.idempotency_key,
                 "operation_id": operation_id(claim.record),
@@ -121,12 +121,12 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
             return self.generations.get(base, 0)
 
     def cancel(self, record: str, owner: str, now: datetime) -> JobView | None:
-        """Cancel the owner's job if no attempt holds it, and give it as it is then."""
+        """Cancel the owner's job if no attempt of it ever began, and give it as it is then."""
         with self.lock:
             view = self.records.get(record)
             if view is None or view.names.get("owner") != owner or (view.expires is not None and view.expires <= now):
                 return None
-            if view.status in {Status.ACCEPTED, Status.RETRYING}:
+            if view.status is Status.ACCEPTED:
                 view = replace(
                     view,
                     status=Status.CANCELLED,

@@ -206,14 +206,17 @@ def test_what_an_attempt_holds_or_has_ended_is_not_cancelled(doors: Doors) -> No
     assert doors.records.view(first.record).result == '"done"'
 
 
-def test_a_job_between_two_attempts_is_cancelled(doors: Doors) -> None:
+@pytest.mark.parametrize("given_back", [False, True])
+def test_a_job_between_two_attempts_may_have_done_something_and_is_not_cancelled(
+    doors: Doors, *, given_back: bool
+) -> None:
     first = asked()
     doors.accepts.accept(first, START)
     granted = doors.records.claim(claim_of(first), START)
-    doors.records.release(granted.hold, Release(LATER), START)
-    assert doors.accepts.cancel(first.record, "user-1", START).status is Status.CANCELLED
+    doors.records.release(granted.hold, Release(LATER, gives_attempt_back=given_back), START)
+    assert doors.accepts.cancel(first.record, "user-1", START).status is Status.RETRYING
     late = replace(claim_of(first), until=LATER + timedelta(hours=1))
-    assert isinstance(doors.records.claim(late, LATER), Ended)
+    assert isinstance(doors.records.claim(late, LATER), Granted)
 
 
 def test_i6_nobody_cancels_what_is_anothers_or_not_there(doors: Doors) -> None:

@@ -165,6 +165,15 @@ def test_what_people_open_again_is_not_counted_against_the_owner(jobs: Jobs) -> 
     assert jobs.unfinished() == 0
 
 
+def test_i1_a_dead_letter_that_runs_again_stays_its_owners(jobs: Jobs) -> None:
+    dead = jobs.accept()
+    ENDS["dead-lettered"](jobs, dead)
+    jobs.claim(dead, death=1)
+    view = jobs.records.view(dead.record)
+    assert (view.status, view.names["owner"]) == (Status.RUNNING, jobs.owner)
+    assert jobs.pages(10) == [[dead.record]]
+
+
 def test_no_more_are_counted_than_asked_for(jobs: Jobs) -> None:
     for _ in range(4):
         jobs.accept()

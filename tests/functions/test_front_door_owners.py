@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,15 +14,17 @@ import pytest
 from functions.answers import HEADERS
 from functions.operations import shown
 from functions.routes import ROUTES
+from shared.backends.memory_rates import MemoryRates
 from shared.job_record import Status
 from shared.operation import OF_JOB, operation_of
 from shared.outcome import Failure
 from shared.settings import OwnerLimits
 from tests.door import Client, payload
 from tests.functions.house import House
-from tests.world import START
+from tests.world import START, FakeClock
 
 if TYPE_CHECKING:
+    from shared.rate import Rate
     from tests.door import Answer
 
 PLENTY = OwnerLimits(requests_per_second=1000, burst=1000, unfinished=1000)
@@ -174,7 +179,7 @@ def test_api6_a_key_tells_nobody_whether_another_has_used_it(street: Street) -> 
     assert street.http.post(payload("other"), key="foreign", user="user-3")[0] == 202
 
 
-ALLOWED = {"operation_id", "job_type", "status", "result", "error"}
+ALLOWED = {"operation_id", "job_type", "status", "result", "error", "run_at"}
 
 
 @pytest.mark.parametrize("status", Status)
@@ -250,3 +255,33 @@ def test_api3_a_fault_of_ours_tells_its_class_to_us_and_nothing_to_the_client(
     assert (event, fields["error"]) == ("request_failed", "RuntimeError")
     assert "CANARY" not in json.dumps([body, headers, fields])
     assert street.house.counted("request_failed") == 1
+
+
+class Held(MemoryRates):
+    """Rates that let one owner's request wait until another's was answered."""
+
+    def __init__(self) -> None:
+        super().__init__(FakeClock())
+        self.waits, self.answered = threading.Event(), threading.Event()
+
+    def take(self, name: str, rate: Rate) -> timedelta:
+        if not self.waits.is_set():
+            self.waits.set()
+            assert self.answered.wait(20)
+        return timedelta(0)
+
+
+def test_api1_of_two_requests_side_by_side_each_is_answered_as_its_own_owners() -> None:
+    rates = Held()
+    house = House(PLENTY, rates=rates)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(house.http.post, payload("first"), key="k", user="user-1")
+        assert rates.waits.wait(20)
+        assert house.http.post(payload("second"), key="k", user="user-2")[0] == 202
+        rates.answered.set()
+        assert first.result()[0] == 202
+    owners = {view.names["owner"].rpartition(":")[2]: view.payload for view in house.database.records.values()}
+    assert {owner: json.loads(text or "")["order_id"] for owner, text in owners.items()} == {
+        "user-1": "first",
+        "user-2": "second",
+    }

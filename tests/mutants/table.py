@@ -1932,17 +1932,17 @@ MUTANTS = (
         DOOR,
     ),
     Mutant(
-        "what an attempt holds is not cancelled",
+        "what an attempt has begun is not cancelled",
         "shared/backends/acceptances.py",
-        "#status IN (:accepted, :retrying) AND {waiting}",
-        "(#status <> :accepted OR #status <> :retrying) AND {waiting}",
+        "#status = :accepted AND {waiting}",
+        "(#status = :accepted OR attempts >= attempts) AND {waiting}",
         ACCEPTANCES,
     ),
     Mutant(
         "nobody cancels what is another's",
         "shared/backends/acceptances.py",
-        '"#owner = :owner AND #status IN',
-        '"(#owner = :owner OR attribute_exists(id)) AND #status IN',
+        '"#owner = :owner AND #status =',
+        '"(#owner = :owner OR attribute_exists(id)) AND #status =',
         ACCEPTANCES,
     ),
     Mutant(
@@ -2833,5 +2833,19 @@ MUTANTS = (
         "read_trace(header_of(event, TRACEPARENT)) or",
         "",
         "tests/functions/test_front_door_later.py",
+    ),
+    Mutant(
+        "a dead letter that runs again stays its owner's",
+        "shared/backends/job_record_claims.py",
+        '    " #owner = if_not_exists(#owner, :owner),"\n    " created_at',
+        '    " #owner = :owner,"\n    " created_at',
+        OWNED_JOBS,
+    ),
+    Mutant(
+        "of two requests side by side each is answered as its own owner's",
+        "functions/app.py",
+        "        return _EVENT.get()",
+        "        return APIGatewayHttpResolver.current_event",
+        "tests/functions/test_front_door_owners.py",
     ),
 )

@@ -53,6 +53,7 @@ class Scheduler:
     now: float = 0.0
     actors: list[Actor] = field(default_factory=list)
     switches: int = 0
+    running: dict[greenlet, Actor] = field(default_factory=dict)
 
     def spawn(self, name: str, process: Process, body: Callable[[], None]) -> Actor:
         """Begin an actor."""
@@ -65,6 +66,7 @@ class Scheduler:
 
         actor = Actor(name, process, greenlet(run), self.now)
         self.actors.append(actor)
+        self.running[actor.body] = actor
         return actor
 
     def sleep(self, seconds: float) -> None:
@@ -79,8 +81,7 @@ class Scheduler:
 
     def current(self) -> Actor:
         """The running actor."""
-        running = getcurrent()
-        return next(actor for actor in self.actors if actor.body is running)
+        return self.running[getcurrent()]
 
     def kill(self, process: Process) -> None:
         """End a process at once, with everything in it; the caller may be part of it."""
@@ -94,18 +95,21 @@ class Scheduler:
         """
         deadline = self.now + limit
         while not until():
-            alive = [actor for actor in self.actors if not actor.body.dead]
-            self.actors = alive
+            alive = self.actors
             if not alive or self.now > deadline:
                 message = f"not at rest at {self.now:.1f} s: {[actor.name for actor in alive]}"
                 raise Stuck(message)
-            ready = [a for a in alive if max(a.wakes, 0 if a.process.is_dead else a.process.frozen_until) <= self.now]
+            now = self.now
+            ready = [a for a in alive if a.wakes <= now and (a.process.frozen_until <= now or a.process.is_dead)]
             if not ready:
                 self.now = min(max(a.wakes, a.process.frozen_until) for a in alive)
                 continue
             actor = self.random.choice(ready)
             self.switches += 1
             actor.body.switch()
+            if actor.body.dead:
+                self.actors.remove(actor)
+                del self.running[actor.body]
 
     def stop(self) -> None:
         """End every actor."""
