@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from shared.acceptance import Accepted
 from shared.backends.memory_database import MemoryDatabase
+from shared.backends.memory_queue import MemoryQueue
 from shared.errors import ClaimLost
 from shared.job_record import SYSTEM, JobView, Status, record_id
 from tests.simulation.jobs import SIM_WORKER
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from shared.backends.memory_cache import MemoryCache
     from shared.delivery import Delivery
+    from shared.producer import Outgoing
     from tests.simulation.world import World
 
 LEFT_NEVER = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
@@ -65,6 +69,19 @@ class Watched:
                 self._history.broken.append(("I30", f"the lease on {key} was given back by another"))
 
 
+class Queue(MemoryQueue):
+    """The queue of a run; what was sent to it is noted."""
+
+    def __init__(self, history: History, *given: Any) -> None:
+        super().__init__(*given)
+        self.history = history
+
+    def send(self, batch: Sequence[Outgoing]) -> list[str]:
+        ids = super().send(batch)
+        self.history.on_queue |= {message.body for message in batch}
+        return ids
+
+
 class History(MemoryDatabase):
     """The database of a run."""
 
@@ -78,9 +95,13 @@ class History(MemoryDatabase):
         self.broken: list[tuple[str, str]] = []
         self.decided: set[str] = set()
         self.received: set[str] = set()
+        self.on_queue: set[str] = set()
+        self.payloads: dict[str, str] = {}
 
     def _note(self, record: str, before: JobView | None) -> None:
         after = self.records.get(record)
+        if after is not None and after.payload is not None:
+            self.payloads[record] = after.payload
         if after is not None and after != before:
             self.changes.append((record, after))
 
@@ -139,6 +160,12 @@ class History(MemoryDatabase):
         self.decided.add(posting.id)
         if not posting.id.startswith("rescue/") and posting.body not in self.received:
             self.broken.append(("I9", f"posted by itself: {posting}"))
+
+    def mark_sent(self, posting: Any, now: Any) -> None:
+        """Only what is on its queue, or was there, may be marked."""
+        super().mark_sent(posting, now)
+        if posting.body not in self.on_queue:
+            self.broken.append(("I10", f"marked and not sent: {posting}"))
 
     def cancel(self, record: str, owner: str, now: Any) -> Any:
         before = self.records.get(record)
@@ -207,7 +234,7 @@ class Checks:
             self.g5_one_charge,
             self.i15_i16_states_are_monotone,
             self.i19_attempts_are_bounded,
-            self.i9_no_message_without_its_commit,
+            self.i9_no_message_without_its_commit_and_no_commit_without_its_message,
             self.i24_everything_ends,
             self.i26_conservation,
             self.i27_fencing_numbers_grow,
@@ -280,10 +307,19 @@ class Checks:
         for view in self.world.history.records.values():
             demand(view.attempts <= most[view.names["job_type"]], "I19", view)
 
-    def i9_no_message_without_its_commit(self) -> None:
-        """What is in the outbox was put there by a transaction that was written."""
+    def i9_no_message_without_its_commit_and_no_commit_without_its_message(self) -> None:
+        """What is in the outbox was put there by a transaction that was written, and each of those put what it had to."""
         history = self.world.history
         demand(history.outbox.keys() <= history.decided, "I9", history.outbox.keys() - history.decided)
+        accepted = set(history.accepted_by.values())
+        demand(accepted <= history.outbox.keys(), "I9", accepted - history.outbox.keys())
+        ended: dict[str, set[str]] = {"add": set(), "echo": set()}
+        for view in history.records.values():
+            kind, key = view.names["job_type"], view.names["idempotency_key"]
+            if kind in ended and (kind == "echo" or view.status is Status.COMPLETED):
+                account = "" if kind == "echo" else f"{json.loads(history.payloads[view.record])['account']}/"
+                ended[kind].add(f"{account}{key}")
+        demand(ended["add"] == ended["echo"], "I9", ended["add"] ^ ended["echo"])
 
     def i24_everything_ends(self) -> None:
         """Every job is final, or its dead letter lies in the dead-letter queue."""

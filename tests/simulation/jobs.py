@@ -28,6 +28,24 @@ DAY = 7.0  # seconds
 THOUGHT = 0.5
 
 
+class Echo(Payload):
+    """Say that something was added."""
+
+    account: str
+
+
+@job(
+    "echo",
+    timeout=timedelta(seconds=20),
+    max_latency=timedelta(minutes=5),
+    retry=Retry(max_attempts=6, base=timedelta(seconds=5), cap=timedelta(minutes=2)),
+)
+def echo(payload: Echo, work: UnitOfWork) -> str:
+    """Follows from each addition that is committed, and from no other."""
+    work.invalidate(f"account/{payload.account}")
+    return payload.account
+
+
 class Add(Payload):
     """Add to an account."""
 
@@ -47,6 +65,7 @@ def add(payload: Add, work: UnitOfWork) -> int:
     account = work.read(ACCOUNTS, payload.account)
     work.clock.sleep(THOUGHT)  # in which others read the same
     work.invalidate(f"account/{payload.account}")
+    work.enqueue(echo.message(Echo(account=payload.account), f"{payload.account}/{work.idempotency_key}"))
     if account is None:
         work.create(ACCOUNTS, id=payload.account, total=payload.amount)
         return payload.amount
@@ -102,7 +121,7 @@ class Impatient(Worker):
 
 
 SIM_WORKER = Impatient(
-    WORKER.name, jobs=(*WORKER.jobs, add, grow), batch_size=BATCH, max_concurrency=WORKER.max_concurrency
+    WORKER.name, jobs=(*WORKER.jobs, add, echo, grow), batch_size=BATCH, max_concurrency=WORKER.max_concurrency
 )
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from functions.outbox_sweeper import Round, Sweeper
 from functions.payments import ORDERS
-from shared.backends.memory_queue import MemoryQueue
 from shared.cache import Cache
 from shared.cache_lives import Lifetimes
 from shared.cache_store import Loaded
@@ -32,7 +31,7 @@ from shared.telemetry import Silent
 from tests.modes import CACHES, Mode
 from tests.simulation.clients import Clients
 from tests.simulation.faults import Faults, Faulty, Records, Weather
-from tests.simulation.history import LOST_AFTER, History, Watched
+from tests.simulation.history import LOST_AFTER, History, Queue, Watched
 from tests.simulation.jobs import BATCH, GATE, SIM_WORKER, Outside
 from tests.simulation.scheduler import Process, ProcessClock, Scheduler
 
@@ -78,7 +77,7 @@ class World:
         self.cache = Watched(CACHES[mode](outside), self.history)
         self.outside = Outside()
         self.telemetry = Silent()
-        self.queue = MemoryQueue(outside, SIM_WORKER.visibility_timeout, SIM_WORKER.max_receive_count)
+        self.queue = Queue(self.history, outside, SIM_WORKER.visibility_timeout, SIM_WORKER.max_receive_count)
         self.streamed: set[str] = set()
         self.bodies: list[str] = []
         self.amounts: dict[str, dict[str, int]] = {}
