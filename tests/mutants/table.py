@@ -2848,4 +2848,18 @@ MUTANTS = (
         "        return APIGatewayHttpResolver.current_event",
         "tests/functions/test_front_door_owners.py",
     ),
+    Mutant(
+        "what the stream lost is sent within the promised time",
+        "functions/outbox_sweeper.py",
+        "GRACE = timedelta(minutes=2)",
+        "GRACE = timedelta(minutes=40)",
+        "tests/simulation/test_simulation.py",
+    ),
+    Mutant(
+        "what a queue did not take of a batch is not taken for sent",
+        "shared/relay.py",
+        "        for place in report.sent:\n",
+        "        for place in range(len(postings)):\n",
+        "tests/simulation/test_simulation.py",
+    ),
 )

@@ -34,6 +34,7 @@ class Weather:
     stops: float = 0.0
     unstreamed: float = 0.0
     vanishes: float = 0.0
+    refused: float = 0.0
 
     @classmethod
     def drawn(cls, random: Random) -> Weather:
@@ -57,6 +58,7 @@ class Weather:
             stops=chance(0.01),
             unstreamed=chance(0.5),
             vanishes=chance(0.1),
+            refused=chance(0.7),
         )
 
 

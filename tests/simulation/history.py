@@ -12,7 +12,10 @@ from shared.backends.memory_database import MemoryDatabase
 from shared.backends.memory_queue import MemoryQueue
 from shared.errors import ClaimLost
 from shared.job_record import SYSTEM, JobView, Status, record_id
+from shared.outbox import due_at
+from shared.producer import NotTaken
 from tests.simulation.jobs import SIM_WORKER
+from tests.world import START
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,9 +23,12 @@ if TYPE_CHECKING:
     from shared.backends.memory_cache import MemoryCache
     from shared.delivery import Delivery
     from shared.producer import Outgoing
+    from tests.simulation.faults import Faults
     from tests.simulation.world import World
 
 LEFT_NEVER = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
+# The sweeper's grace and two of its rounds; a process may be frozen for five minutes when faults stop.
+SENT_WITHIN = 120 + 2 * 60 + 300
 LOST_AFTER = timedelta(minutes=10)  # in a run, which lasts for hours and not for days
 FINAL = LEFT_NEVER | {Status.DEAD_LETTERED}  # no dead letter is replayed here
 
@@ -70,16 +76,22 @@ class Watched:
 
 
 class Queue(MemoryQueue):
-    """The queue of a run; what was sent to it is noted."""
+    """The queue of a run; what was sent to it is noted, and now and then it takes a part of a batch alone."""
 
-    def __init__(self, history: History, *given: Any) -> None:
+    def __init__(self, history: History, faults: Faults, *given: Any) -> None:
         super().__init__(*given)
         self.history = history
+        self.faults = faults
 
-    def send(self, batch: Sequence[Outgoing]) -> list[str]:
-        ids = super().send(batch)
-        self.history.on_queue |= {message.body for message in batch}
-        return ids
+    def send(self, batch: Sequence[Outgoing]) -> list[str | NotTaken]:  # type: ignore[override]  # as SQS, not as the twin
+        answers: list[str | NotTaken] = []
+        for message in batch:
+            if self.faults.happens("refused"):
+                answers.append(NotTaken("InternalError", final=False))
+                continue
+            answers += super().send([message])
+            self.history.on_queue.add(message.body)
+        return answers
 
 
 class History(MemoryDatabase):
@@ -96,6 +108,8 @@ class History(MemoryDatabase):
         self.decided: set[str] = set()
         self.received: set[str] = set()
         self.on_queue: set[str] = set()
+        self.posted_at: dict[str, float] = {}
+        self.sent_at: dict[str, float] = {}
         self.payloads: dict[str, str] = {}
 
     def _note(self, record: str, before: JobView | None) -> None:
@@ -161,9 +175,14 @@ class History(MemoryDatabase):
         if not posting.id.startswith("rescue/") and posting.body not in self.received:
             self.broken.append(("I9", f"posted by itself: {posting}"))
 
+    def put_posting(self, posting: Any, now: Any) -> None:
+        super().put_posting(posting, now)
+        self.posted_at.setdefault(posting.id, self.clock.monotonic())
+
     def mark_sent(self, posting: Any, now: Any) -> None:
         """Only what is on its queue, or was there, may be marked."""
         super().mark_sent(posting, now)
+        self.sent_at.setdefault(posting.id, self.clock.monotonic())
         if posting.body not in self.on_queue:
             self.broken.append(("I10", f"marked and not sent: {posting}"))
 
@@ -234,6 +253,7 @@ class Checks:
             self.g5_one_charge,
             self.i15_i16_states_are_monotone,
             self.i19_attempts_are_bounded,
+            self.i10_everything_is_sent_in_time,
             self.i9_no_message_without_its_commit_and_no_commit_without_its_message,
             self.i24_everything_ends,
             self.i26_conservation,
@@ -306,6 +326,17 @@ class Checks:
         most = {job.name: job.retry.max_attempts for job in SIM_WORKER.jobs}
         for view in self.world.history.records.values():
             demand(view.attempts <= most[view.names["job_type"]], "I19", view)
+
+    def i10_everything_is_sent_in_time(self) -> None:
+        """Whatever the stream loses is sent within the sweeper's grace and two of its rounds, once faults have stopped."""
+        history = self.world.history
+        for name, posting in history.outbox.items():
+            stamped = (history.posted[name] - START).total_seconds()  # by a clock that may have been off
+            begun = max(history.posted_at[name], stamped)
+            due = begun + (due_at(posting, START) - START).total_seconds()
+            latest = max(due, self.world.healed_at) + SENT_WITHIN
+            sent = history.sent_at.get(name, latest if name in history.parked else float("inf"))
+            demand(sent <= latest, "I10", f"{name} was due at {due}, and sent at {sent}")
 
     def i9_no_message_without_its_commit_and_no_commit_without_its_message(self) -> None:
         """What is in the outbox was put there by a transaction that was written, and each of those put what it had to."""

@@ -24,7 +24,7 @@ def test_every_invariant_holds_in_every_run_and_every_fault_was_seen(mode: Mode)
     for seed in range(SEEDS):
         result = run_seed(seed, mode)
         assert not result.found, f"{result.found}\n{result.command}"
-        assert len(result.checked) == 11 + (seed % 10 == 0)
+        assert len(result.checked) == 12 + (seed % 10 == 0)
         fired.update(result.fired)
     faults = {
         "dies_before",
@@ -39,6 +39,7 @@ def test_every_invariant_holds_in_every_run_and_every_fault_was_seen(mode: Mode)
         "steps",
         "unstreamed",
         "vanishes",
+        "refused",
         "stops",
     }
     assert faults <= set(fired)

@@ -21,7 +21,7 @@ from shared.delivery import read_event
 from shared.errors import Ambiguous, CacheUnavailable, Unavailable
 from shared.item import Stored
 from shared.outcome import Completed, Duplicate
-from shared.producer import Outgoing
+from shared.producer import NotTaken, Outgoing
 from shared.recurrence import Recurring
 from shared.relay import Relay
 from shared.rescue import Rescue
@@ -77,13 +77,16 @@ class World:
         self.cache = Watched(CACHES[mode](outside), self.history)
         self.outside = Outside()
         self.telemetry = Silent()
-        self.queue = Queue(self.history, outside, SIM_WORKER.visibility_timeout, SIM_WORKER.max_receive_count)
+        self.queue = Queue(
+            self.history, self.faults, outside, SIM_WORKER.visibility_timeout, SIM_WORKER.max_receive_count
+        )
         self.streamed: set[str] = set()
         self.bodies: list[str] = []
         self.amounts: dict[str, dict[str, int]] = {}
         self.spread = self.random.choice((1.0, 30.0))  # seconds over which messages are sent
         self.days: dict[str, dict[str, int]] = {}
         self.clients = Clients(self)
+        self.healed_at = 0.0
 
     def run(self) -> None:
         """Faults for a while, then none, until all is at rest."""
@@ -100,6 +103,7 @@ class World:
         try:
             self.scheduler.run(lambda: self.scheduler.now > FAULTY_SECONDS, FAULTY_SECONDS + 1)
             self.faults.heal()
+            self.healed_at = self.scheduler.now
             self.scheduler.run(self.is_at_rest, REST_SECONDS)
         finally:
             self.scheduler.stop()
@@ -140,7 +144,9 @@ class World:
         body = json.dumps({"job_type": job_type, "idempotency_key": key, "payload": payload})
         self.bodies.append(body)
         for _ in range(self.random.randint(1, 3)):
-            self.queue.send([Outgoing(body, delay=timedelta(seconds=self.random.uniform(0, self.spread)))])
+            message = Outgoing(body, delay=timedelta(seconds=self.random.uniform(0, self.spread)))
+            while isinstance(self.queue.send([message])[0], NotTaken):
+                continue  # a producer that is told so sends again
 
     # Who works.
 
