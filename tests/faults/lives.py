@@ -139,13 +139,26 @@ def relay_on(life: Life) -> None:
     while time.monotonic() < deadline:
         with contextlib.suppress(Exception):
             items = dynamodb.scan(TableName=life.settings.outbox_table, ConsistentRead=True)["Items"]
-            fresh = [item for item in items if item["id"]["S"] not in done and not {"sent_at", "parked"} & item.keys()]
+            streamed = [item for item in items if not item["id"]["S"].startswith("unstreamed-")]
+            fresh = [
+                item for item in streamed if item["id"]["S"] not in done and not {"sent_at", "parked"} & item.keys()
+            ]
             records = [
                 {"eventSource": "aws:dynamodb", "eventName": "INSERT", "dynamodb": {"NewImage": item}} for item in fresh
             ]
             if records:
                 made.relay(outbox_relay.read_stream({"Records": records}, made.clock.now()))
                 done |= {item["id"]["S"] for item in fresh}
+        time.sleep(0.2)
+
+
+def sweep_on(life: Life) -> None:
+    """The sweeper's schedule, at a pace at which its grace is over in no time."""
+    made = outbox_sweeper.connect(replace(life.settings, pace=0.001))
+    deadline = time.monotonic() + life.seconds
+    while time.monotonic() < deadline:
+        with contextlib.suppress(Exception):
+            made.make(made.sweeper.clock.now() + timedelta(seconds=30))
         time.sleep(0.2)
 
 
@@ -180,6 +193,7 @@ PROGRAMS: dict[str, Callable[[Life], None]] = {
     "relay": relay,
     "relay_on": relay_on,
     "rescue": rescue,
+    "sweep_on": sweep_on,
     "produce": produce,
     "read": read,
 }
