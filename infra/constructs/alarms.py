@@ -111,7 +111,20 @@ class QueueAlarms(_Alarms):
         )
 
 
-class RelayAlarms(_Alarms):
+class _SenderAlarms(_Alarms):
+    """What relay and sweeper have in common: what they cannot send is parked, and nobody tries it again by himself."""
+
+    def _watch_parked(self, service: str) -> None:
+        self._watch(
+            "Parked",
+            own_metric("parked", service=service, job_type=NO_JOB_TYPE),
+            0,
+            sentence="A committed message can never be sent as it is; it is parked in the outbox with its reason.",
+            runbook="outbox-parked",
+        )
+
+
+class RelayAlarms(_SenderAlarms):
     """Alarms of the outbox relay."""
 
     def __init__(
@@ -147,12 +160,13 @@ class RelayAlarms(_Alarms):
             queue_metric(failures, VISIBLE),
             1,
             operator=AT_LEAST,
-            sentence="The outbox relay gave up on some items; their messages were not sent.",
+            sentence="The outbox relay gave up on some items; their messages are left to the sweeper.",
             runbook="relay-gave-up",
         )
+        self._watch_parked("outbox-relay")
 
 
-class SweeperAlarms(_Alarms):
+class SweeperAlarms(_SenderAlarms):
     """Alarms of the outbox sweeper, which tells its lag every minute, also when nothing waits."""
 
     def __init__(self, scope: Construct, construct_id: str, *, topic: sns.ITopic) -> None:
@@ -176,6 +190,7 @@ class SweeperAlarms(_Alarms):
             sentence="A job lost its message again and again, and was dead-lettered without one.",
             runbook="jobs-lost",
         )
+        self._watch_parked("outbox-sweeper")
 
 
 class FrontDoorAlarms(_Alarms):

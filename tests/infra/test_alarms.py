@@ -7,6 +7,8 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import pytest
+
 from infra.settings import ROOT
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.telemetry import NO_JOB_TYPE
@@ -14,8 +16,6 @@ from tests.infra.declared import PAYING
 from tests.infra.walk import plain, target, text
 
 if TYPE_CHECKING:
-    import pytest
-
     from tests.infra.walk import Json, Walk
 
 RUNBOOK = re.compile(r"Runbook: docs/runbooks/([a-z-]+)\.md$")
@@ -26,6 +26,7 @@ KINDS = {
     "dead-letters-waiting": (1, ">=", (1, 1), "notBreaching"),
     "front-door-errors": (0, ">", (3, 5), "notBreaching"),
     "jobs-lost": (0, ">", (1, 1), "notBreaching"),
+    "outbox-parked": (0, ">", (1, 1), "notBreaching"),
     "outbox-lag": (300_000, ">", (2, 3), "breaching"),  # it speaks every minute, also when nothing waits
     "queue-age": (None, ">", (3, 5), "notBreaching"),
     "relay-errors": (0, ">", (3, 5), "notBreaching"),
@@ -167,3 +168,25 @@ def test_obs_07_the_alarm_of_the_outbox_looks_at_the_very_metric_that_the_sweepe
     assert {d["Name"]: d["Value"] for d in lag["Dimensions"]} == {name: written[name] for name in dimensions}
     assert written["outbox_lag"] == [360_000.0]
     assert written["outbox_lag"][0] > lag["Threshold"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "metric", "services"),
+    [
+        ("jobs-lost", "job_lost", {"outbox-sweeper"}),
+        ("outbox-parked", "parked", {"outbox-relay", "outbox-sweeper"}),
+    ],
+)
+def test_the_alarms_of_the_senders_look_at_the_very_metrics_that_they_write(
+    walk: Walk, capsys: pytest.CaptureFixture[str], kind: str, metric: str, services: set[str]
+) -> None:
+    found = alarms(walk, kind)
+    for service in sorted(services):
+        telemetry = PowertoolsTelemetry(service)
+        telemetry.count(metric, NO_JOB_TYPE)
+        telemetry.flush()
+    lines = [json.loads(text) for text in capsys.readouterr().out.splitlines() if f'"{metric}"' in text]
+    watched = [{d["Name"]: d["Value"] for d in alarm["Dimensions"]} for alarm in found]
+    written = [{name: line[name] for name in line["_aws"]["CloudWatchMetrics"][0]["Dimensions"][0]} for line in lines]
+    assert sorted(watched, key=lambda d: d["service"]) == sorted(written, key=lambda d: d["service"])
+    assert {alarm["MetricName"] for alarm in found} == {metric}
