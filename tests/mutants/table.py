@@ -422,14 +422,14 @@ MUTANTS = (
     ),
     Mutant(
         "visibility leaves room for Lambda's retries",
-        "shared/worker.py",
+        "shared/worker_checks.py",
         "    if chosen < least:",
         "    if False:",
         "tests/unit/test_worker.py",
     ),
     Mutant(
         "throttled polls never run ahead of the function",
-        "shared/worker.py",
+        "shared/worker_checks.py",
         "worker.reserved_concurrency < worker.max_concurrency",
         "False",
         "tests/unit/test_worker.py",
@@ -1424,7 +1424,7 @@ MUTANTS = (
     ),
     Mutant(
         "a heartbeat is kept for a whole batch",
-        "shared/worker.py",
+        "shared/worker_checks.py",
         "if whole > beat + timedelta(milliseconds=1):",
         "if False:",
         "tests/unit/test_worker.py",
@@ -2164,14 +2164,14 @@ MUTANTS = (
     ),
     Mutant(
         "a job that nobody gives a group is not on a FIFO queue",
-        "shared/worker.py",
+        "shared/worker_checks.py",
         "        _check_fifo(worker)\n",
         "",
         "tests/functions/test_rounds.py",
     ),
     Mutant(
         "a recurring job needs no payload",
-        "shared/job.py",
+        "shared/job_checks.py",
         '        declared.payload.model_validate_json("{}")',
         "        pass",
         "tests/functions/test_rounds.py",
