@@ -14,13 +14,16 @@ ENVIRONMENT := .venv/.made
 unexport PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help demo test check synth simulate clients faults soak mutants api openapi format clean
+.PHONY: help demo local test check synth simulate clients faults soak mutants api openapi format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
 
 demo: $(ENVIRONMENT) ## the main job on real messages, locally: ARGS="--json" for scripts
 	@$(PYTHON) -m local.demo $(ARGS)
+
+local: $(ENVIRONMENT) ## the stack alone, until Ctrl-C: with a URL, a token and lines to try
+	@$(PYTHON) -m local.serve
 
 test: check $(ENVIRONMENT) ## everything that must hold; ARGS="-k name" for a part
 	$(PYTHON) -m pytest $(ARGS)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shared.errors import DeclarationError
 from shared.settings import OwnerLimits
+
+if TYPE_CHECKING:
+    from urllib.parse import SplitResult
 
 MOST_COUNTED = 2000  # keys of an index fit into the one megabyte that a query reads at once
 
@@ -18,7 +21,7 @@ class Identity(BaseModel):
 
     Attributes:
         kind: "jwt" for people and apps with tokens of an issuer, "iam" for callers with AWS credentials.
-        issuer: of the tokens, as they name it; an https URL.
+        issuer: of the tokens, as they name it; an https URL. The default of the stack's parameter `Issuer`.
         audience: for whom the tokens are made; one of these must be named by a token.
         requests_per_second: of all clients together, with bursts of twice as many.
         owner_requests_per_second: of one caller, of any kind; refused beyond with 429.
@@ -49,7 +52,7 @@ class Identity(BaseModel):
                 raise DeclarationError(message)
             return self
         parts = urlsplit(self.issuer or "")
-        if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment:
+        if not _is_trusted(parts) or parts.query or parts.fragment:
             message = (
                 f"identity: issuer={self.issuer!r}: give the issuer of the tokens, like 'https://login.example.com'."
             )
@@ -60,3 +63,10 @@ class Identity(BaseModel):
             )
             raise DeclarationError(message)
         return self
+
+
+def _is_trusted(issuer: SplitResult) -> bool:
+    """Keys come by https, or from this machine: the local stack's issuer is on loopback, where AWS never looks."""
+    return bool(issuer.hostname) and (
+        issuer.scheme == "https" or (issuer.scheme == "http" and issuer.hostname == "127.0.0.1")
+    )

@@ -141,6 +141,16 @@ def _contradictions(stage: Stage) -> list[str]:
         )
     if stage.log_retention_days not in LOG_RETENTION:
         found.append(f"log_retention_days={stage.log_retention_days}: choose one of {sorted(LOG_RETENTION)}.")
+    return [*found, *_wrong_addresses(stage)]
+
+
+def _wrong_addresses(stage: Stage) -> list[str]:
+    """Addresses that are none, or that would be spoken to in clear off this host."""
+    found = []
+    if stage.identity is not None and not stage.on_host and (stage.identity.issuer or "https:").startswith("http:"):
+        found.append(
+            f"identity: issuer={stage.identity.issuer!r}: give the issuer of the tokens, off this host an https URL."
+        )
     for name, url in stage.endpoints.items():
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:

@@ -6,6 +6,7 @@ With `--json` the last line of stdout is one JSON object.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import time
 from datetime import timedelta
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 from local.account import Sent
 from local.child import ProcessError
 from local.display import Display
+from local.kept import keep
 from local.observation import Observation
 from local.observer import Observer
 from local.processes import Interrupted
@@ -125,8 +127,8 @@ class Run:
             time.sleep(LOOK_EVERY)
 
 
-def run(display: Display, logs: Path | None = None, picture: Path | None = None) -> Report:
-    """Start the stack, run all situations, and give the report; everything is stopped again.
+def run(display: Display, logs: Path | None = None, picture: Path | None = None, *, stays: bool = False) -> Report:
+    """Start the stack, run all situations, and give the report; everything is stopped again, if it is not to stay.
 
     Raises:
         ProcessError: a part of the stack does not start or ended early.
@@ -140,6 +142,9 @@ def run(display: Display, logs: Path | None = None, picture: Path | None = None)
         display.finish(end, play.observation)
         if picture is not None:
             picture.write_text(display.picture(end, play.observation), encoding="utf-8")
+        if stays:
+            with contextlib.suppress(Interrupted):  # which is how it ends well: the demo is over
+                keep(stack, display.write)
         return end
 
 
@@ -151,10 +156,11 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="one JSON object as the last line of stdout")
     parser.add_argument("--logs", type=Path, help="folder in which the logs of all parts stay")
     parser.add_argument("--picture", type=Path, help="file for the summary as an SVG picture")
+    parser.add_argument("--keep", action="store_true", help="let the stack stay up after the demo, until Ctrl-C")
     options = parser.parse_args()
     display = Display(to_stderr=options.json)
     try:
-        end = run(display, options.logs, options.picture)
+        end = run(display, options.logs, options.picture, stays=options.keep)
     except ProcessError as error:
         display.say(str(error))
         return 1

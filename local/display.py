@@ -55,6 +55,10 @@ class Display:
         """A line that stays."""
         self.console.print(f"[dim]{time.monotonic() - self._started:6.1f} s[/dim] {_plain(line)}", soft_wrap=True)
 
+    def write(self, line: str) -> None:
+        """A line to copy from: nothing before it, and never broken."""
+        self.console.print(_plain(line), soft_wrap=True)
+
     def show(self, results: Sequence[Result], observation: Observation, phase: str) -> None:
         """The state of things; plain lines are written for what has changed."""
         if self._live is not None:

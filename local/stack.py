@@ -1,4 +1,4 @@
-"""The whole stack on this machine: Valkey, stand-in, payment provider, and the deployed assembly between them."""
+"""The whole stack on this machine: Valkey, stand-in, outside systems, issuer, and the deployed assembly between them."""
 
 from __future__ import annotations
 
@@ -13,26 +13,33 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from local.aws import Clients
 from local.child import Child, Program
 from local.deploy import Deployment
 from local.environment import child_environment, loopback
+from local.issuer import issuer_at, new_key
 from local.ports import free_port, listens
 from local.processes import Children
 from local.standin import ROOT, Standin, start_standin
 from local.template import Cache, adapt_assembly
 from local.valkey import Valkey
+from shared.clock import SystemClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from local.tokens import Issuer
+
 STAGE = "local"
+STACK = f"tahan-{STAGE}"
+KEY_FILE = "key.pem"
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
-    """The running payment provider stand-in."""
+class Outside:
+    """A running stand-in of an outside system."""
 
     child: Child
     endpoint: str
@@ -50,6 +57,8 @@ class Stack:
     """A running, deployed stack.
 
     Attributes:
+        publisher: serves the issuer's public key.
+        issuer: signs tokens for the front door.
         outputs: of the CloudFormation stack, by name: tables, queues, function names.
         folder: all files and logs of the children.
     """
@@ -57,18 +66,28 @@ class Stack:
     children: Children
     valkey: Valkey
     standin: Standin
-    provider: Provider
+    provider: Outside
+    inventory: Outside
+    publisher: Outside
+    issuer: Issuer
     clients: Clients
     outputs: dict[str, str]
     folder: Path
 
+    @property
+    def api(self) -> str:
+        """The front door's base URL. The stand-in knows an API by its name in the path, too, which needs no DNS."""
+        name = (urlsplit(self.outputs["Api"]).hostname or "").partition(".")[0]
+        return f"{self.standin.endpoint}/_aws/execute-api/{name}"
+
     def check(self) -> None:
-        """Tell when the stand-in or the provider has ended.
+        """Tell when a part of it has ended.
 
         Raises:
             ProcessError: with the end of its output.
         """
-        self.children.check(self.standin.child, self.provider.child)
+        parts = (self.standin.child, self.provider.child, self.inventory.child, self.publisher.child)
+        self.children.check(*parts)
 
 
 @contextlib.contextmanager
@@ -85,16 +104,24 @@ def running_stack(progress: Callable[[str], None], logs: Path | None = None) -> 
             cleanup.callback(_keep_logs, folder, logs)
         children = cleanup.enter_context(Children())
         assembly = _synthesise(children, folder, progress)
-        progress("starting Valkey, the AWS stand-in and the payment provider")
+        progress("starting Valkey, the AWS stand-in, and the outside systems")
         valkey = Valkey(children, folder / "valkey", keeps=True)  # what was cached before an outage is there after it
         valkey.start()
-        provider = _start_provider(children, folder / "provider")
+        provider = _start_outside(children, folder / "provider", "local.provider", "--may-kill")
+        inventory = _start_outside(children, folder / "inventory", "local.inventory_system")
+        publisher, issuer = _start_issuer(children, folder / "issuer")
         standin = start_standin(children, folder / "standin", valkey, progress)
         progress("deploying with the CDK command line")
         adapted = adapt_assembly(assembly, folder / "assembly", Cache(valkey.host, valkey.port))
         deployment = Deployment(children, standin.endpoint, folder / "cdk", progress)
-        outputs = deployment.deploy(adapted, {"EndpointPaymentProvider": provider.endpoint})
-        yield Stack(children, valkey, standin, provider, Clients.at(standin.endpoint), outputs, folder)
+        parameters = {
+            "EndpointPaymentProvider": provider.endpoint,
+            "EndpointInventorySystem": inventory.endpoint,
+            "Issuer": issuer.url,
+        }
+        outputs = deployment.deploy(adapted, parameters)
+        clients = Clients.at(standin.endpoint)
+        yield Stack(children, valkey, standin, provider, inventory, publisher, issuer, clients, outputs, folder)
 
 
 def _synthesise(children: Children, folder: Path, progress: Callable[[str], None]) -> Path:
@@ -120,11 +147,23 @@ def _keep_logs(folder: Path, logs: Path) -> None:
         shutil.copy(log, logs)
 
 
-def _start_provider(children: Children, folder: Path) -> Provider:
+def _start_outside(children: Children, folder: Path, module: str, *options: str) -> Outside:
+    """Start the stand-in of an outside system on a port of its own."""
     folder.mkdir(parents=True, exist_ok=True)
     port = free_port()
-    command = (sys.executable, "-m", "local.provider", "--port", str(port), "--may-kill")
+    command = (sys.executable, "-m", module, "--port", str(port), *options)
     environ = child_environment(os.environ, folder)
-    child = children.start(Program("the payment provider", command, environ, folder / "provider.log", ROOT))
+    child = children.start(Program(module, command, environ, folder / f"{folder.name}.log", ROOT))
     child.wait_until(lambda: listens(port), timedelta(seconds=30))
-    return Provider(child, f"http://127.0.0.1:{port}")
+    return Outside(child, f"http://127.0.0.1:{port}")
+
+
+def _start_issuer(children: Children, folder: Path) -> tuple[Outside, Issuer]:
+    """Make a key, publish its public half, and give who signs with the private one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    key, keys = folder / KEY_FILE, folder / "keys.json"
+    new_key(key)
+    published = issuer_at("http://127.0.0.1", key, SystemClock()).jwks
+    keys.write_text(json.dumps(published), encoding="utf-8")
+    publisher = _start_outside(children, folder, "local.issuer", "--keys", str(keys))
+    return publisher, issuer_at(publisher.endpoint, key, SystemClock())

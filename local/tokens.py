@@ -1,12 +1,15 @@
 """An issuer of development tokens, and the check that API Gateway's JWT authoriser makes of them.
 
-The key is made at start and never leaves the process, so a token is worth nothing anywhere else. The rules are those of the
+The key is made at start and stays with whoever made it, so a token is worth nothing anywhere else. The rules are those of the
 API Gateway developer guide, "Control access to HTTP APIs with JWT authorizers": RSA alone, by the key that `kid` names, and
 `iss`, `aud`, `exp`, `nbf`, `iat`.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import uuid
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -29,7 +32,8 @@ class Unverified(Exception):  # noqa: N818 - what it says of a token
     """The token is not one of this issuer's for this API, or not one for now."""
 
 
-def _private_key() -> rsa.RSAPrivateKey:
+def private_key() -> rsa.RSAPrivateKey:
+    """A new key to sign with."""
     return rsa.generate_private_key(public_exponent=65537, key_size=BITS)
 
 
@@ -45,7 +49,7 @@ class Issuer:
     url: str
     audience: str
     clock: Clock
-    key: rsa.RSAPrivateKey = field(default_factory=_private_key, repr=False)
+    key: rsa.RSAPrivateKey = field(default_factory=private_key, repr=False)
     kid: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def token(self, subject: str, **claims: Any) -> str:  # noqa: ANN401 - claims are JSON
@@ -102,6 +106,13 @@ class Issuer:
         """The public key, as an issuer publishes it."""
         public = jwt.algorithms.RSAAlgorithm.to_jwk(self.key.public_key(), as_dict=True)
         return {"keys": [{**public, "kid": self.kid, "alg": ALGORITHM, "use": "sig"}]}
+
+
+def thumbprint(key: rsa.RSAPrivateKey) -> str:
+    """The name of a key that follows from the key alone (RFC 7638): two processes with one key call it the same."""
+    public: dict[str, Any] = jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
+    named = json.dumps({name: public[name] for name in ("e", "kty", "n")}, separators=(",", ":"))
+    return base64.urlsafe_b64encode(hashlib.sha256(named.encode()).digest()).decode().rstrip("=")
 
 
 def stringified(claims: dict[str, Any]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from aws_cdk import CfnOutput, RemovalPolicy, Stack
+from aws_cdk import CfnOutput, CfnParameter, RemovalPolicy, Stack
 from aws_cdk import aws_apigatewayv2 as api
 from aws_cdk import aws_apigatewayv2_authorizers as authorizers
 from aws_cdk import aws_apigatewayv2_integrations as integrations
@@ -91,7 +91,7 @@ class FrontDoor(Construct):
             "Api",
             description=f"Operations of {Stack.of(self).stack_name}",
             create_default_stage=False,
-            default_authorizer=_authorizer(identity),
+            default_authorizer=_authorizer(self, identity, on_host=stage.on_host),
         )
         integration = integrations.HttpLambdaIntegration("ToDoor", self.function)
         for route in ROUTES:
@@ -129,7 +129,14 @@ def _ways() -> dict[Table, tuple[Way, ...]]:
     return found
 
 
-def _authorizer(identity: Identity) -> api.IHttpRouteAuthorizer:
+def _authorizer(scope: Construct, identity: Identity, *, on_host: bool) -> api.IHttpRouteAuthorizer:
     if identity.kind == "iam":
         return authorizers.HttpIamAuthorizer()
-    return authorizers.HttpJwtAuthorizer("Jwt", identity.issuer or "", jwt_audience=list(identity.audience))
+    issuer = CfnParameter(
+        Stack.of(scope),
+        "Issuer",
+        description="Whose tokens the front door takes, as they name it",
+        default=identity.issuer,
+        allowed_pattern="https?://.+" if on_host else "https://.+",
+    )
+    return authorizers.HttpJwtAuthorizer("Jwt", issuer.value_as_string, jwt_audience=list(identity.audience))

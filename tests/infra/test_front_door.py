@@ -33,8 +33,13 @@ def test_every_route_asks_for_a_token_of_the_stages_issuer(declared: Walk) -> No
     for route in routes:
         assert route["AuthorizationType"] == "JWT"
         authorizer = authorizers[target(route["AuthorizerId"])]
-        assert authorizer["JwtConfiguration"] == {"Audience": ["operations"], "Issuer": ISSUER}
+        assert authorizer["JwtConfiguration"] == {"Audience": ["operations"], "Issuer": {"Ref": "Issuer"}}
         assert authorizer["IdentitySource"] == ["$request.header.Authorization"]
+
+
+def test_the_issuer_is_a_parameter_of_the_stack_that_the_stage_answers(declared: Walk) -> None:
+    issuer = declared.template["Parameters"]["Issuer"]
+    assert (issuer["Default"], issuer["AllowedPattern"]) == (ISSUER, "https://.+")
 
 
 def test_all_clients_together_are_limited(declared: Walk) -> None:
@@ -89,6 +94,8 @@ def test_callers_with_aws_credentials_are_a_setting(synth: Synth) -> None:
     [
         ({}, "give the issuer"),
         ({"issuer": "http://login.example.com", "audience": ["a"]}, "give the issuer"),
+        ({"issuer": "http://127.0.0.1:8092", "audience": ["a"]}, "off this host an https URL"),
+        ({"issuer": "http://127.0.0.1.example.com", "audience": ["a"]}, "give the issuer"),
         ({"issuer": ISSUER}, "name for whom"),
         ({"kind": "iam", "issuer": ISSUER}, "leave them out"),
     ],
@@ -98,6 +105,12 @@ def test_an_identity_that_would_let_anybody_in_is_refused_with_the_repair(
 ) -> None:
     with pytest.raises(DeclarationError, match=repair):
         Stage.model_validate({"name": "dev", "identity": settings})
+
+
+def test_only_a_stage_of_this_host_trusts_an_issuer_on_it() -> None:
+    local = load_stage("local")
+    assert local.on_host
+    assert local.identity == Identity(issuer="http://127.0.0.1:8092", audience=("operations",))
 
 
 def test_the_open_job_types_have_a_worker_that_is_deployed() -> None:
