@@ -12,8 +12,7 @@ from functions import front_door, reads, resources
 from functions.routes import ROUTES
 from infra.constructs.front_door import SHAPE
 from infra.identity import Identity
-from infra.settings import Stage, load_stage
-from shared.errors import DeclarationError
+from infra.settings import load_stage
 from shared.settings import PREFIX, OwnerLimits, Settings
 from shared.table import Way
 from tests.infra.declared import PAYING, STAGE
@@ -87,30 +86,6 @@ def test_without_an_identity_there_is_no_way_in(product: Walk) -> None:
 def test_callers_with_aws_credentials_are_a_setting(synth: Synth) -> None:
     walk = synth(STAGE.model_copy(update={"identity": Identity(kind="iam")}), [PAYING])
     assert {route["AuthorizationType"] for route in walk.of("AWS::ApiGatewayV2::Route").values()} == {"AWS_IAM"}
-
-
-@pytest.mark.parametrize(
-    ("settings", "repair"),
-    [
-        ({}, "give the issuer"),
-        ({"issuer": "http://login.example.com", "audience": ["a"]}, "give the issuer"),
-        ({"issuer": "http://127.0.0.1:8092", "audience": ["a"]}, "off this host an https URL"),
-        ({"issuer": "http://127.0.0.1.example.com", "audience": ["a"]}, "give the issuer"),
-        ({"issuer": ISSUER}, "name for whom"),
-        ({"kind": "iam", "issuer": ISSUER}, "leave them out"),
-    ],
-)
-def test_an_identity_that_would_let_anybody_in_is_refused_with_the_repair(
-    settings: dict[str, object], repair: str
-) -> None:
-    with pytest.raises(DeclarationError, match=repair):
-        Stage.model_validate({"name": "dev", "identity": settings})
-
-
-def test_only_a_stage_of_this_host_trusts_an_issuer_on_it() -> None:
-    local = load_stage("local")
-    assert local.on_host
-    assert local.identity == Identity(issuer="http://127.0.0.1:8092", audience=("operations",))
 
 
 def test_the_open_job_types_have_a_worker_that_is_deployed() -> None:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from tests.mutants.table import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("shared", "functions", "local", "tests", "events", "infra")
+COPIED = ("shared", "functions", "local", "tests", "events", "infra", "ops")
+FILES = ("pyproject.toml", "cdk.json", "tahan")
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 SEED = re.compile(r"--seed (\d+) --mode ([\w-]+)")  # in the command that replays it
 TESTS_FAILED = 1  # pytest's exit status; any other means that the mutant could not be tried
@@ -49,7 +50,8 @@ def killer(mutant: Mutant) -> str | None:
         for name in COPIED:
             ignored = shutil.ignore_patterns("__pycache__", ".venv", "standin")
             shutil.copytree(ROOT / name, Path(folder) / name, ignore=ignored)
-        shutil.copy(ROOT / "pyproject.toml", folder)
+        for name in FILES:
+            shutil.copy(ROOT / name, folder)
         (Path(folder) / mutant.file).write_text(text, encoding="utf-8")
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *mutant.tests.split()]
         environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}

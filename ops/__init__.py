@@ -1,0 +1,1 @@
+"""The operator: a command line over the same functions, for a stack on AWS and for the one on this machine alike."""

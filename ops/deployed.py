@@ -1,0 +1,62 @@
+"""A deployed stack, as its CloudFormation outputs describe it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from ops.exits import CommandError
+from shared.backends.aws import client
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """A stack's name, and its outputs by name."""
+
+    name: str
+    outputs: Mapping[str, str]
+
+    @property
+    def jobs_table(self) -> str:
+        """The table of job records."""
+        return self._output("JobsTable")
+
+    def queue_of(self, worker: str) -> str:
+        """The URL of a worker's queue."""
+        return self._output(f"Queue{''.join(part.capitalize() for part in worker.split('-'))}")
+
+    def _output(self, name: str) -> str:
+        if name not in self.outputs:
+            message = (
+                f"The stack {self.name!r} has no output {name}: it is no stack of this project, or an older one that"
+                " wants to be deployed anew. Name another with --stack."
+            )
+            raise CommandError(message)
+        return self.outputs[name]
+
+
+def find(name: str) -> Deployed:
+    """Look a stack up in CloudFormation.
+
+    Raises:
+        CommandError: there is none of that name.
+    """
+    cloudformation = client("cloudformation")
+    try:
+        (stack,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
+    except ClientError as error:
+        if (
+            error.response["Error"]["Code"] == "ValidationError"
+        ):  # CloudFormation's word for a name that it does not know
+            message = (
+                f"There is no stack {name!r} in {cloudformation.meta.region_name}: name it with --stack (they are called"
+                " tahan-<stage>) and its region with --region, or deploy it."
+            )
+            raise CommandError(message) from error
+        raise
+    return Deployed(name, {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])})

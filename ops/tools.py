@@ -1,0 +1,57 @@
+"""What a command works with: where it writes and reads, time, and the ways to a deployed stack. Tests put in their own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TextIO
+
+    from rich.console import Console
+
+    from ops.deployed import Deployed
+    from ops.jobs import Jobs
+    from shared.clock import Clock, Tokens
+    from shared.producer import Producer
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The tools of one command.
+
+    Attributes:
+        out: for what was asked for; programs read it.
+        err: for all else.
+        stdin: where a payload may come from.
+        deployed: finds a stack by its name.
+        producer: sends to a queue, by its URL.
+        jobs: looks at a table of job records, by its name.
+    """
+
+    out: Console
+    err: Console
+    stdin: TextIO
+    clock: Clock
+    tokens: Tokens
+    deployed: Callable[[str], Deployed]
+    producer: Callable[[str], Producer]
+    jobs: Callable[[str], Jobs]
+
+    def show(self, fields: Mapping[str, object], *, as_json: bool) -> None:
+        """Write fields: a line each, or one JSON object in a line; what is None is left out of the first."""
+        if as_json:
+            self.out.print(Text(json.dumps(fields)), soft_wrap=True)
+            return
+        width = max(len(name) for name in fields) + 2
+        for name, value in fields.items():
+            if value is not None:
+                self.out.print(Text(f"{name.replace('_', ' '):{width}}{value}"), soft_wrap=True)
+
+    def tell(self, line: str) -> None:
+        """Tell people something beside what was asked for."""
+        self.err.print(Text(line), soft_wrap=True)

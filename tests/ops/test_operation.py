@@ -1,0 +1,172 @@
+"""`tahan operation show`: how a job stands, until it is over, with a status for scripts; what is personal only if asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from ops.exits import Exit
+from ops.operation import LONGEST_PAUSE, PAUSE
+from shared.errors import Unavailable
+from shared.job_record import JobView, Status, operation_id, record_id
+from shared.outcome import Failure
+from tests.ops.desk import Desk
+from tests.world import START
+
+RECORD = record_id("jwt:https://login.example.com:user-1", "capture-payment", "order-17/capture")
+ID = operation_id(RECORD)
+VIEW = JobView(
+    RECORD,
+    Status.ACCEPTED,
+    0,
+    "1:abc",
+    payload='{"order_id":"order-17"}',
+    names={
+        "owner": "jwt:https://login.example.com:user-1",
+        "job_type": "capture-payment",
+        "idempotency_key": "order-17/capture",
+        "operation_id": ID,
+    },
+)
+FAILURE = Failure(START, "transient", "Unavailable: 503", "abc", "payment-provider")
+SHOW = ("operation", "show", ID)
+
+
+def desk_with(view: JobView | None, **more: Any) -> Desk:
+    desk = Desk()
+    if view is not None:
+        desk.jobs.records[RECORD] = replace(view, **more)
+        desk.jobs.accepted_at[RECORD] = START
+    return desk
+
+
+def changing(desk: Desk, **at: Any) -> Desk:
+    """The job changes when it is looked at for the n-th time."""
+
+    def on_look(look: int) -> None:
+        if f"look_{look}" in at:
+            desk.jobs.records[RECORD] = replace(desk.jobs.records[RECORD], **at[f"look_{look}"])
+
+    desk.jobs.on_look = on_look
+    return desk
+
+
+@pytest.mark.parametrize(
+    ("status", "looked", "watched"),
+    [
+        (Status.ACCEPTED, Exit.DONE, Exit.UNDER_WAY),
+        (Status.RUNNING, Exit.DONE, Exit.UNDER_WAY),
+        (Status.RETRYING, Exit.DONE, Exit.UNDER_WAY),
+        (Status.COMPLETED, Exit.DONE, Exit.DONE),
+        (Status.FAILED, Exit.ENDED_BADLY, Exit.ENDED_BADLY),
+        (Status.CANCELLED, Exit.ENDED_BADLY, Exit.ENDED_BADLY),
+        (Status.DEAD_LETTERED, Exit.ENDED_BADLY, Exit.ENDED_BADLY),
+        (Status.UNKNOWN, Exit.UNKNOWN, Exit.UNKNOWN),
+    ],
+)
+def test_each_status_has_an_exit_status(status: Status, looked: Exit, watched: Exit) -> None:
+    desk = desk_with(VIEW, status=status)
+    assert desk.run(*SHOW) == looked
+    assert desk.run(*SHOW, "--watch", "--timeout", "10") == watched
+
+
+def test_an_operation_is_shown_with_its_times_attempts_and_error_and_nothing_personal() -> None:
+    waits = START + timedelta(minutes=1)
+    desk = desk_with(VIEW, status=Status.RETRYING, attempts=2, not_before=waits, last_failure=FAILURE, result='"r"')
+
+    assert desk.run(*SHOW, "--json") == Exit.DONE
+
+    shown = desk.json
+    assert (shown["operation_id"], shown["status"], shown["attempts"]) == (ID, "retrying", 2)
+    assert (shown["accepted_at"], shown["not_before"]) == (START.isoformat(), waits.isoformat())
+    assert shown["last_failure"] == f"{START.isoformat()} transient (payment-provider): Unavailable: 503"
+    assert {"payload", "idempotency_key", "result"}.isdisjoint(shown)
+    assert "order-17" not in desk.out + desk.err
+
+
+def test_payload_key_and_result_are_shown_to_whoever_asks_for_them() -> None:
+    desk = desk_with(VIEW)
+    assert desk.run(*SHOW, "--payload", "--json") == Exit.DONE
+    assert (desk.json["payload"], desk.json["idempotency_key"]) == (VIEW.payload, "order-17/capture")
+
+
+def test_the_records_own_key_will_do() -> None:
+    assert desk_with(VIEW).run("operation", "show", RECORD) == Exit.DONE
+
+
+@pytest.mark.parametrize("name", ["", "op_", "op_" + "g" * 64, "op_" + "a" * 63, RECORD + "0", RECORD.upper()])
+def test_what_can_be_no_operation_is_refused(name: str) -> None:
+    desk = desk_with(VIEW)
+    assert desk.run("operation", "show", name) == Exit.REFUSED
+    assert desk.jobs.looks == 0
+
+
+def test_an_operation_that_is_not_there_has_a_status_of_its_own_and_the_reasons_there_can_be() -> None:
+    desk = desk_with(None)
+    assert desk.run(*SHOW, "--watch") == Exit.ABSENT
+    assert "no worker has begun it yet" in desk.err
+    expired = desk_with(VIEW, status=Status.COMPLETED, expires=START)
+    assert expired.run(*SHOW) == Exit.ABSENT
+
+
+def test_watching_ends_with_the_job_and_tells_each_change_once() -> None:
+    desk = changing(
+        desk_with(VIEW),
+        look_3={"status": Status.RUNNING, "attempts": 1},
+        look_5={"status": Status.COMPLETED, "result": "{}"},
+    )
+
+    assert desk.run(*SHOW, "--watch", "--json") == Exit.DONE
+
+    assert desk.json["status"] == "done"
+    assert desk.err.splitlines() == ["capture-payment: pending, attempts 0", "capture-payment: running, attempts 1"]
+    assert desk.clock.slept == [PAUSE.total_seconds()] * 4
+
+
+def test_an_unknown_outcome_is_watched_until_its_reconciling_job_has_settled_it() -> None:
+    desk = changing(desk_with(VIEW, status=Status.UNKNOWN), look_2={"status": Status.COMPLETED})
+    assert desk.run(*SHOW, "--watch") == Exit.DONE
+
+
+def test_a_job_that_waits_for_its_time_is_asked_less_often() -> None:
+    desk = changing(
+        desk_with(VIEW, not_before=START + timedelta(seconds=40)),
+        look_4={"status": Status.COMPLETED, "not_before": None},
+    )
+    assert desk.run(*SHOW, "--watch") == Exit.DONE
+    assert desk.clock.slept == [LONGEST_PAUSE.total_seconds(), 10.0, PAUSE.total_seconds()]
+
+
+def test_the_time_to_watch_ends_and_the_operation_may_go_on() -> None:
+    desk = desk_with(VIEW, status=Status.RUNNING)
+    assert desk.run(*SHOW, "--watch", "--timeout", "5") == Exit.UNDER_WAY
+    assert sum(desk.clock.slept) == 5
+
+
+def test_a_store_that_does_not_answer_for_a_moment_ends_no_watch() -> None:
+    desk = desk_with(VIEW)
+
+    def on_look(look: int) -> None:
+        if look == 2:
+            message = "dynamodb gave no answer."
+            raise Unavailable(message, dependency="dynamodb")
+        if look == 3:
+            desk.jobs.records[RECORD] = replace(VIEW, status=Status.COMPLETED)
+
+    desk.jobs.on_look = on_look
+    assert desk.run(*SHOW, "--watch") == Exit.DONE
+    assert "not seen: dynamodb gave no answer." in desk.err
+
+
+def test_ctrl_c_ends_a_watch_with_the_status_that_shells_know() -> None:
+    desk = desk_with(VIEW)
+
+    def interrupted(look: int) -> None:
+        if look == 2:
+            raise KeyboardInterrupt
+
+    desk.jobs.on_look = interrupted
+    assert desk.run(*SHOW, "--watch") == Exit.INTERRUPTED
