@@ -13,7 +13,9 @@ from botocore.config import Config
 from local.environment import CREDENTIALS, REGION, loopback
 
 if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_sqs import SQSClient
 
 # A variable of botocore is (key in the config file, environment variable, value, conversion).
@@ -27,6 +29,8 @@ class Clients:
 
     sqs: SQSClient
     dynamodb: DynamoDBClient
+    functions: LambdaClient
+    cloudformation: CloudFormationClient
 
     @classmethod
     def at(cls, endpoint: str) -> Clients:
@@ -49,4 +53,6 @@ class Clients:
         return cls(
             sqs=session.client("sqs", endpoint_url=endpoint, config=config),
             dynamodb=session.client("dynamodb", endpoint_url=endpoint, config=config),
+            functions=session.client("lambda", endpoint_url=endpoint, config=config),
+            cloudformation=session.client("cloudformation", endpoint_url=endpoint, config=config),
         )

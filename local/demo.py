@@ -9,122 +9,21 @@ import argparse
 import contextlib
 import sys
 import time
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local.account import Sent
 from local.child import ProcessError
 from local.display import Display
 from local.kept import keep
-from local.observation import Observation
-from local.observer import Observer
+from local.play import Run
 from local.processes import Interrupted
-from local.report import Report, report
-from local.seed import seed
-from local.situations import SITUATIONS, Trouble
-from local.stack import Stack, running_stack
-from local.verdict import Result, judge
+from local.report import report
+from local.stack import running_stack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from local.report import Report
 
-    from local.situations import Situation
-
-LOOK_EVERY = 0.5
-OUTAGE = timedelta(seconds=10)
-PATIENCE = timedelta(minutes=2)  # for one phase; a killed worker's messages come back after the visibility timeout
-STANDSTILL = timedelta(seconds=30)  # nothing has changed for so long: waiting on would show nothing new
-CALM = timedelta(seconds=10)  # nothing on the way for so long: what is missing is lost (the relay may start cold)
 INTERRUPTED = 130
-
-
-class Run:
-    """One run of all situations on a stack."""
-
-    def __init__(self, stack: Stack, display: Display) -> None:
-        self._stack = stack
-        self._display = display
-        self._observer = Observer(stack)
-        self._sent: dict[str, tuple[Sent, ...]] = {}
-        self._phase = ""
-        self.observation = Observation()
-
-    def play(self) -> None:
-        """Send everything and wait until all is at rest.
-
-        The killed worker comes first: its messages return only after the visibility timeout, while the others run.
-        """
-        killing = [situation for situation in SITUATIONS if situation.trouble is Trouble.WORKER_KILLED]
-        outage = [situation for situation in SITUATIONS if situation.trouble is Trouble.REDIS_STOPPED]
-        others = [situation for situation in SITUATIONS if situation not in (*killing, *outage)]
-        seed(self._stack, [situation.order for situation in SITUATIONS if situation.order is not None])
-        self.observation = self._observer.look()  # what is cached before anything is sent
-        self._enter("a worker is killed after its charge", killing)
-        self._wait(lambda: self.observation.killed > 0)
-        self._enter("sending", others)
-        self._wait(self._as_expected_or_stuck(others))
-        self._stop_redis_for(OUTAGE, outage)
-        self._phase = "waiting until all is at rest"
-        calm_since = time.monotonic()
-
-        def is_over() -> bool:
-            nonlocal calm_since
-            if not self.observation.is_at_rest:
-                calm_since = time.monotonic()
-            is_calm = time.monotonic() - calm_since >= CALM.total_seconds()
-            return self.observation.is_at_rest and (self._all_as_expected(SITUATIONS) or is_calm)
-
-        self._wait(is_over)
-
-    def results(self) -> list[Result]:
-        """How each situation stands."""
-        return [judge(situation, self._sent.get(situation.name, ()), self.observation) for situation in SITUATIONS]
-
-    def _enter(self, phase: str, situations: list[Situation]) -> None:
-        self._phase = phase
-        for situation in situations:
-            bodies = situation.bodies
-            answer = self._stack.clients.sqs.send_message_batch(  # together, so that those that race arrive together
-                QueueUrl=self._stack.outputs["QueuePayments"],
-                Entries=[{"Id": str(place), "MessageBody": body} for place, body in enumerate(bodies)],
-            )
-            taken = answer.get("Successful", [])
-            self._sent[situation.name] = tuple(Sent(entry["MessageId"], bodies[int(entry["Id"])]) for entry in taken)
-
-    def _stop_redis_for(self, outage: timedelta, situations: list[Situation]) -> None:
-        self._stack.valkey.stop()
-        self._enter(f"Redis is stopped for {outage.total_seconds():.0f} s", situations)
-        self._wait(lambda: False, outage)
-        self._stack.valkey.start()
-
-    def _as_expected_or_stuck(self, situations: list[Situation]) -> Callable[[], bool]:
-        names = {situation.name for situation in situations}
-        before: list[Result] = []
-        changed = time.monotonic()
-
-        def is_over() -> bool:
-            nonlocal before, changed
-            now = [result for result in self.results() if result.name in names]
-            if now != before:
-                before, changed = now, time.monotonic()
-            return self._all_as_expected(situations) or time.monotonic() - changed > STANDSTILL.total_seconds()
-
-        return is_over
-
-    def _all_as_expected(self, situations: tuple[Situation, ...] | list[Situation]) -> bool:
-        names = {situation.name for situation in situations}
-        return all(result.is_as_expected for result in self.results() if result.name in names)
-
-    def _wait(self, is_over: Callable[[], bool], patience: timedelta = PATIENCE) -> None:
-        deadline = time.monotonic() + patience.total_seconds()
-        while time.monotonic() < deadline:
-            self._stack.check()
-            self.observation = self._observer.look()
-            self._display.show(self.results(), self.observation, self._phase)
-            if is_over():
-                return
-            time.sleep(LOOK_EVERY)
 
 
 def run(display: Display, logs: Path | None = None, picture: Path | None = None, *, stays: bool = False) -> Report:

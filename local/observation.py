@@ -67,6 +67,14 @@ class PostingSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class Times:
+    """When a job was to run at the earliest, and when it ended."""
+
+    run_at: datetime
+    ended_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Word:
     """What a worker's log line says of one delivery: its result, and why it was postponed."""
 
@@ -96,6 +104,11 @@ class Observation:
         cached: cache tags under which something was kept when Redis last answered.
         paid_without_redis: orders that were seen paid while Redis was away.
         words: the log lines about each message, by message id. A killed worker's are lost.
+        times: of jobs for later that have ended, by job type and idempotency key.
+        operations: the status of each, as its owner is told, by operation id.
+        first_reads: the ETag of what each user reads, before anything was sent, by user and path.
+        reads: the same as it was read last.
+        done_without_relay: jobs that were seen to have ended while the relay was off.
     """
 
     begun: datetime = LONG_AGO
@@ -115,6 +128,11 @@ class Observation:
     cached: frozenset[str] = frozenset()
     paid_without_redis: frozenset[str] = frozenset()
     words: Mapping[str, tuple[Word, ...]] = field(default_factory=dict)
+    times: Mapping[tuple[str, str], Times] = field(default_factory=dict)
+    operations: Mapping[str, str] = field(default_factory=dict)
+    first_reads: Mapping[tuple[str, str], str | None] = field(default_factory=dict)
+    reads: Mapping[tuple[str, str], str | None] = field(default_factory=dict)
+    done_without_relay: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def is_at_rest(self) -> bool:

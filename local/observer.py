@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from functions.registry import WORKERS
+from local.account import ENDED
 from local.cached import CachedTags
 from local.consumer_log import ConsumerLog
-from local.observation import ChargeSeen, DeadLetter, JobSeen, Observation, OrderSeen, PostingSeen
+from local.observation import ChargeSeen, DeadLetter, JobSeen, Observation, OrderSeen, PostingSeen, Times
+from local.requests import ASKED
 from local.situations import SITUATIONS
+from local.told import Told
+from shared.clock import from_millis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from local.client import Client
     from local.stack import Stack
 
 ATTRIBUTE = "tahan.dead-letter"
@@ -27,9 +33,11 @@ HIDDEN_FOR = 600  # seconds; seen once is enough, and receiving is the only way 
 class Observer:
     """Looks at a stack."""
 
-    def __init__(self, stack: Stack) -> None:
+    def __init__(self, stack: Stack, client: Client) -> None:
         self._stack = stack
-        self._tags = tuple(tag for situation in SITUATIONS if situation.order for tag in situation.order.tags)
+        self._told = Told(client)
+        orders = [situation.order for situation in (*SITUATIONS, *ASKED) if situation.order]
+        self._tags = tuple(tag for order in orders for tag in order.tags)
         self._cache = CachedTags(stack.valkey.host, stack.valkey.port)
         self._log = ConsumerLog(stack.standin.child.program.log)
         self._begun = datetime.now(UTC)
@@ -37,26 +45,38 @@ class Observer:
         self._was_cached: frozenset[str] = frozenset()
         self._cached: frozenset[str] = frozenset()
         self._paid_without_redis: frozenset[str] = frozenset()
+        self._done_without_relay: frozenset[tuple[str, str]] = frozenset()
+        self.is_relay_on = True
 
-    def look(self) -> Observation:
-        """One look."""
-        outputs = self._stack.outputs
-        depth = self._depth(outputs["QueuePayments"])
-        self._read_dead_letters(outputs["DeadLetterQueuePayments"])
+    def know(self, operation: str, user: str) -> None:
+        """Ask for an operation from now on, as its owner does."""
+        self._told.know(operation, user)
+
+    def look(self, *, is_last: bool = False) -> Observation:
+        """One look; the last one asks anew for what had come to its end over HTTP."""
+        depth = self._depths("Queue")
+        dead = self._depths("DeadLetterQueue")
+        for worker in WORKERS:
+            self._read_dead_letters(self._stack.outputs[f"DeadLetterQueue{worker.name.capitalize()}"])
         orders = {
             item["order_id"]["S"]: OrderSeen(item["status"]["S"], item.get("charge_id", {}).get("S"))
             for item in self._items("TableOrders")
         }
         self._look_at_redis(orders)
         ledger = self._stack.provider.ledger()
+        records = [item for item in self._items("JobsTable") if "job_type" in item]  # other things live there, too
+        jobs = dict(_job(item) for item in records)
+        if not self.is_relay_on:
+            self._done_without_relay |= {job for job, seen in jobs.items() if seen.status in ENDED}
+        self._told.look(is_last=is_last)
         return Observation(
             begun=self._begun,
             waiting=depth[WAITING] + depth[DELAYED],
             in_flight=depth[IN_FLIGHT],
-            dead=sum(self._depth(outputs["DeadLetterQueuePayments"]).values()),
+            dead=sum(dead.values()),
             dead_letters=tuple(self._dead.values()),
             orders=orders,
-            jobs=dict(_job(item) for item in self._items("JobsTable")),
+            jobs=jobs,
             postings=tuple(_posting(item) for item in self._items("OutboxTable")),
             charges=_charges(ledger),
             requests=ledger["requests_by_intent"],
@@ -67,6 +87,11 @@ class Observer:
             cached=self._cached,
             paid_without_redis=self._paid_without_redis,
             words=self._log.words(),
+            times=dict(_times(item) for item in records if "run_at" in item and "ended_at" in item),
+            operations=dict(self._told.operations),
+            first_reads=dict(self._told.first_reads),
+            reads=dict(self._told.reads),
+            done_without_relay=self._done_without_relay,
         )
 
     def _items(self, output: str) -> list[dict[str, Any]]:
@@ -80,6 +105,13 @@ class Observer:
             self._was_cached |= present
         elif not self._stack.valkey.is_running:
             self._paid_without_redis |= {name for name, order in orders.items() if order.status == "paid"}
+
+    def _depths(self, kind: str) -> Counter[str]:
+        """Messages on that queue of all workers together."""
+        counts: Counter[str] = Counter()
+        for worker in WORKERS:
+            counts.update(self._depth(self._stack.outputs[f"{kind}{worker.name.capitalize()}"]))
+        return counts
 
     def _depth(self, queue: str) -> dict[str, int]:
         answer = self._stack.clients.sqs.get_queue_attributes(
@@ -125,6 +157,11 @@ def _time(told: Mapping[str, Any], which: str) -> datetime | None:
 def _job(item: Mapping[str, Any]) -> tuple[tuple[str, str], JobSeen]:
     job = (item["job_type"]["S"], item["idempotency_key"]["S"])
     return job, JobSeen(item["status"]["S"], int(item.get("attempts", {}).get("N", "0")))
+
+
+def _times(item: Mapping[str, Any]) -> tuple[tuple[str, str], Times]:
+    job, _ = _job(item)
+    return job, Times(from_millis(int(item["run_at"]["N"])), datetime.fromisoformat(item["ended_at"]["S"]))
 
 
 def _posting(item: Mapping[str, Any]) -> PostingSeen:

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from local.requests import ASKED
 from local.situations import SITUATIONS
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def report(results: Iterable[Result], observation: Observation, seconds: float) 
     results = tuple(results)
     accounts = [result.account for result in results]
     dead_lettered = sum(len(account.dead_letters) for account in accounts)
-    intents = {situation.order.intent for situation in SITUATIONS if situation.order is not None}
+    intents = {situation.order.intent for situation in (*SITUATIONS, *ASKED) if situation.order is not None}
     totals = Totals(
         sent=sum(account.sent for account in accounts),
         completed=sum(account.completed for account in accounts),

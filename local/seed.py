@@ -1,4 +1,4 @@
-"""What is there before anything is sent: the orders, and what readers have cached about them."""
+"""What is there before anything is sent: orders, what readers have cached about them, and users."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from local.situations import AMOUNT, CURRENCY
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from local.situations import Order
+    from local.situations import Order, Read, Situation
     from local.stack import Stack
 
 
@@ -36,6 +36,23 @@ def seed(stack: Stack, orders: Iterable[Order]) -> None:
         )
         for tag in order.tags:
             cache.fill(tag, json.dumps(item))
+
+
+def seed_users(stack: Stack, situations: Iterable[Situation]) -> None:
+    """Put the users of situations that change one into their table, at their first version."""
+    for situation in situations:
+        if situation.read is not None and situation.read.changes:
+            _put_user(stack, situation.read.user, 1)
+
+
+def change_user(stack: Stack, read: Read) -> None:
+    """Change a user, as the part of the system does that sends the messages about it."""
+    _put_user(stack, read.user, read.changes)
+
+
+def _put_user(stack: Stack, user: str, version: int) -> None:
+    item = {"user_id": user, "name": f"Version {version}", "email": f"{user}@example.com", "locale": "de"}
+    stack.clients.dynamodb.put_item(TableName=stack.outputs["TableUsers"], Item=written(item, version))
 
 
 def written(values: Mapping[str, str], version: int = 1) -> dict[str, Any]:

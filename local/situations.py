@@ -53,6 +53,25 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
+class Read:
+    """What a user reads over HTTP, through the cache.
+
+    Attributes:
+        user: who reads.
+        path: what.
+        before: its ETag before anything is sent, which puts it into the cache; None where there is nothing.
+        after: the ETag once the jobs have ended; with the first one still in the cache, that would be read.
+        changes: the version to which the user's own item is changed before its messages are sent; 0 leaves it alone.
+    """
+
+    user: str
+    path: str
+    before: str | None
+    after: str | None
+    changes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class JobEnd:
     """How a job record must end: its status, and after how many attempts."""
 
@@ -78,6 +97,8 @@ class Situation:
         trouble: what goes wrong beside the provider.
         waits: the provider asks for so long a wait between two requests.
         reconciles: whether the answer stays unknown until another job asks.
+        worker: whose queue and events.
+        read: what a user reads of it.
     """
 
     name: str
@@ -89,11 +110,13 @@ class Situation:
     trouble: Trouble = Trouble.NONE
     waits: timedelta = timedelta(0)
     reconciles: bool = False
+    worker: str = "payments"
+    read: Read | None = None
 
     @property
     def bodies(self) -> tuple[str, ...]:
         """The messages to send, as the event file has them."""
-        event = json.loads((EVENTS / f"{self.name}.json").read_text(encoding="utf-8"))
+        event = json.loads((EVENTS.parent / self.worker / f"{self.name}.json").read_text(encoding="utf-8"))
         return tuple(record["body"] for record in event["Records"])
 
 
@@ -132,4 +155,21 @@ SITUATIONS = (
         trouble=Trouble.WORKER_KILLED,
     ),
     Situation("redis-stopped", Order("order-no-redis", "pi_ok_no_redis"), trouble=Trouble.REDIS_STOPPED),
+    Situation("changed-user", worker="users", read=Read("user-changed", "/me", '"1"', '"2"', changes=2)),
+    Situation(
+        "older-job-comes-late",
+        completed=2,
+        jobs=DONE * 2,
+        worker="users",
+        read=Read("user-late", "/me", '"1"', '"3"', changes=3),
+    ),
+    Situation("new-inventory", worker="inventory", read=Read("ok-new", "/me/inventory", None, '"1"')),
+    Situation(
+        "system-503-twice",
+        jobs=(JobEnd(attempts=3),),
+        worker="inventory",
+        read=Read("503x2-busy", "/me/inventory", None, '"1"'),
+    ),
 )
+
+PAYMENTS = tuple(situation for situation in SITUATIONS if situation.worker == "payments")

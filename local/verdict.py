@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
     from local.account import Account, Sent
     from local.observation import DeadLetter, Observation
-    from local.situations import Order, Situation
+    from local.situations import Order, Read, Situation
 
 Checks = dict[str, tuple[object, object]]  # by name: what is expected, what was seen
 CONTENDED = "contended"
+UNTOUCHED = "pending"
 TICK = timedelta(milliseconds=10)  # by which two clocks of one machine may differ
 ERROR = re.compile(r"[A-Z]\w+:.*")  # its class, and a message that may be empty
 
@@ -43,8 +44,10 @@ def judge(situation: Situation, sent: Sequence[Sent], observation: Observation) 
     account = account_for(sent, observation)
     checks = _messages(situation, account, observation)
     if situation.order is not None:
-        checks |= _order(situation.order, observation)
+        checks |= order_checks(situation.order, observation)
         checks |= _harm(situation, situation.order, sent, observation)
+    if situation.read is not None:
+        checks |= read_checks(situation.read, observation)
     return Result(
         situation.name,
         {name: expected for name, (expected, _) in checks.items()},
@@ -82,11 +85,21 @@ def _dossier(letter: DeadLetter, observation: Observation) -> dict[str, object]:
     return {"attempts": letter.attempts, "names_error": names_error, "times_fit": times_fit}
 
 
-def _order(order: Order, observation: Observation) -> Checks:
-    """The order, its charges, and what was cached about it."""
+def read_checks(read: Read, observation: Observation) -> Checks:
+    """What a user reads through the cache: the old state before, the new one after."""
+    place = (read.user, read.path)
+    seen = [observation.first_reads.get(place), observation.reads.get(place)]
+    return {"read": ([read.before, read.after], seen)}
+
+
+def order_checks(order: Order, observation: Observation, *, is_read: bool = False) -> Checks:
+    """The order, its charges, and what was cached about it: of an order that nobody touched it stays.
+
+    What its user reads after the end is cached anew (`is_read`), and shows by its version that the old value went.
+    """
     seen, charges = observation.orders.get(order.order_id), observation.charges.get(order.intent, ())
     asked = {"amount": AMOUNT, "currency": CURRENCY, "order_id": order.order_id}
-    tags = frozenset(order.tags)
+    tags = frozenset(order.tags[1:] if is_read else order.tags)
     return {
         "order": (order.ends, seen and seen.status),
         "charges": (order.charges, len(charges)),
@@ -96,7 +109,10 @@ def _order(order: Order, observation: Observation) -> Checks:
         ),
         "charge_id": (charges[0].charge_id if charges else None, seen and seen.charge_id),
         "requests": (order.requests, observation.requests.get(order.intent, 0)),
-        "invalidated": (True, tags <= observation.was_cached and tags.isdisjoint(observation.cached)),
+        "invalidated": (
+            order.ends != UNTOUCHED,
+            tags <= observation.was_cached and tags.isdisjoint(observation.cached),
+        ),
     }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from functions.payments import ORDERS, CapturePayment, capture_payment
-from local.situations import EVENTS, SITUATIONS, Situation
+from local.situations import EVENTS, PAYMENTS, Situation
 from shared.backends.memory_database import MemoryDatabase
 from shared.backends.memory_transport import MemoryTransport
 from shared.dependency import Reply
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def ended(stack: Stack) -> Stack:
     """All situations, sent at once and run to their end."""
-    for situation in SITUATIONS:
+    for situation in PAYMENTS:
         if situation.order is not None:
             stack.seed(order_id=situation.order.order_id, payment_intent_id=situation.order.intent)
         for body in situation.bodies:
@@ -40,10 +40,10 @@ def ended(stack: Stack) -> Stack:
 
 
 def test_every_event_file_is_a_situation() -> None:
-    assert {path.stem for path in EVENTS.glob("*.json")} == {situation.name for situation in SITUATIONS}
+    assert {path.stem for path in EVENTS.glob("*.json")} == {situation.name for situation in PAYMENTS}
 
 
-@pytest.mark.parametrize("situation", [s for s in SITUATIONS if s.order], ids=lambda situation: situation.name)
+@pytest.mark.parametrize("situation", [s for s in PAYMENTS if s.order], ids=lambda situation: situation.name)
 def test_an_order_ends_as_it_should_and_is_charged_at_most_once(ended: Stack, situation: Situation) -> None:
     assert situation.order is not None
     assert ended.order(situation.order.order_id)["status"] == situation.order.ends
@@ -52,9 +52,7 @@ def test_an_order_ends_as_it_should_and_is_charged_at_most_once(ended: Stack, si
 
 
 def test_the_dead_letter_queue_holds_exactly_the_hopeless_with_their_reasons(ended: Stack) -> None:
-    expected = sorted(
-        (body, reason) for s in SITUATIONS for body, reason in zip(s.bodies, s.dead_letters, strict=False)
-    )
+    expected = sorted((body, reason) for s in PAYMENTS for body, reason in zip(s.bodies, s.dead_letters, strict=False))
     assert sorted((body, facts["reason"]) for body, facts in ended.dead_letters()) == expected
 
 
@@ -65,13 +63,13 @@ def test_no_invocation_failed(ended: Stack) -> None:
 def test_every_job_that_was_accepted_has_ended(ended: Stack) -> None:
     items = ended.database.client.scan(TableName=ended.settings.jobs_table)["Items"]
     states = {item["idempotency_key"]["S"]: item["status"]["S"] for item in items}
-    keys = {json.loads(body)["idempotency_key"] for s in SITUATIONS if s.order for body in s.bodies}
+    keys = {json.loads(body)["idempotency_key"] for s in PAYMENTS if s.order for body in s.bodies}
     assert keys <= set(states)
     assert set(states.values()) <= {"completed", "failed", "dead-lettered"}
 
 
 def test_r2_3_a_lost_answer_was_settled_by_the_reconciling_job(ended: Stack) -> None:
-    (lost,) = [s for s in SITUATIONS if s.name == "provider-charges-and-times-out"]
+    (lost,) = [s for s in PAYMENTS if s.name == "provider-charges-and-times-out"]
     key = json.loads(lost.bodies[0])["idempotency_key"]
     record = ended.database.client.get_item(
         TableName=ended.settings.jobs_table, Key={"id": {"S": record_id(SYSTEM, "capture-payment", key)}}

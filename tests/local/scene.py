@@ -7,8 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from local.account import Sent, job_of
-from local.observation import ChargeSeen, DeadLetter, JobSeen, Observation, OrderSeen, PostingSeen, Word
+from local.client import Answer
+from local.observation import ChargeSeen, DeadLetter, JobSeen, Observation, OrderSeen, PostingSeen, Times, Word
 from local.report import Report, report
+from local.requests import ASKED, Asked
+from local.requests_verdict import job_of_request, judge_asked
 from local.situations import AMOUNT, CURRENCY, SITUATIONS, Situation, Trouble
 from local.verdict import judge
 
@@ -26,6 +29,21 @@ SENT = {
     for situation in SITUATIONS
 }
 RECONCILING = ("reconcile-payment", "reconcile/1")
+OPERATIONS = {asked.name: f"op_{asked.name}" for asked in ASKED}
+
+
+def answers_of(asked: Asked) -> tuple[Answer, ...]:
+    """What its requests are answered when all is as it must be."""
+    answers, accepted = [], 0
+    for told in asked.answers:
+        status, _, code = told.partition(" ")
+        body = {"code": code} if code else {"operation_id": OPERATIONS[asked.name]} if status in {"200", "202"} else {}
+        answers.append(Answer(int(status), body, is_replay=status == "202" and accepted > 0))
+        accepted += status == "202"
+    return tuple(answers)
+
+
+ANSWERS = {asked.name: answers_of(asked) for asked in ASKED}
 
 
 def words_of(situation: Situation) -> dict[str, tuple[Word, ...]]:
@@ -46,7 +64,7 @@ def words_of(situation: Situation) -> dict[str, tuple[Word, ...]]:
 
 def ideal() -> Observation:
     """All as it must be."""
-    orders = [situation.order for situation in SITUATIONS if situation.order]
+    orders = [situation.order for situation in (*SITUATIONS, *ASKED) if situation.order]
     charges = {
         order.intent: (ChargeSeen(f"ch_{place}", AMOUNT, CURRENCY, order.order_id),)
         for place, order in enumerate(orders)
@@ -63,7 +81,10 @@ def ideal() -> Observation:
     for situation in SITUATIONS:
         keys = dict.fromkeys(filter(None, (job_of(message.body) for message in SENT[situation.name])))
         jobs |= {key: JobSeen(end.status, end.attempts) for key, end in zip(keys, situation.jobs, strict=False)}
+    jobs |= {job_of_request(asked): JobSeen(end.status, end.attempts) for asked in ASKED for end in asked.jobs}
     tags = frozenset(tag for order in orders for tag in order.tags)
+    untouched = frozenset(tag for order in orders if order.ends == "pending" for tag in order.tags)
+    reads = [each.read for each in (*SITUATIONS, *ASKED) if each.read]
     return Observation(
         begun=BEGUN,
         dead=len(letters),
@@ -82,22 +103,33 @@ def ideal() -> Observation:
         provoked=frozenset(order.intent for order in orders),
         killed=1,
         was_cached=tags,
+        cached=untouched,
         paid_without_redis=frozenset({"order-no-redis"}),
+        times={job_of_request(asked): Times(BEGUN, BEGUN) for asked in ASKED if asked.waits},
+        operations={OPERATIONS[asked.name]: asked.ends for asked in ASKED if asked.ends},
+        first_reads={(read.user, read.path): read.before for read in reads},
+        reads={(read.user, read.path): read.after for read in reads},
+        done_without_relay=frozenset(job_of_request(asked) for asked in ASKED if asked.without_relay),
         words={name: words for situation in SITUATIONS for name, words in words_of(situation).items()},
     )
 
 
-def end_of(observation: Observation, sent: Mapping[str, tuple[Sent, ...]] = SENT) -> Report:
+def end_of(
+    observation: Observation,
+    sent: Mapping[str, tuple[Sent, ...]] = SENT,
+    answers: Mapping[str, tuple[Answer, ...]] = ANSWERS,
+) -> Report:
     """The report about what was seen."""
     results = [judge(situation, sent.get(situation.name, ()), observation) for situation in SITUATIONS]
+    results += [judge_asked(asked, answers.get(asked.name, ()), observation) for asked in ASKED]
     return report(results, observation, 1.0)
 
 
-def wrong(observation: Observation) -> dict[str, list[str]]:
+def wrong(observation: Observation, answers: Mapping[str, tuple[Answer, ...]] = ANSWERS) -> dict[str, list[str]]:
     """Which checks of which situations fail."""
     return {
         result.name: [name for name in result.expected if result.expected[name] != result.seen[name]]
-        for result in end_of(observation).results
+        for result in end_of(observation, answers=answers).results
         if not result.is_as_expected
     }
 

@@ -6,14 +6,16 @@ import json
 from dataclasses import replace
 
 from local.observation import ChargeSeen, DeadLetter
+from local.requests import ASKED
 from local.situations import SITUATIONS
-from tests.local.scene import READ, SENT, end_of, ideal, put, wrong
+from tests.local.scene import ANSWERS, READ, SENT, end_of, ideal, put, wrong
 
 
 def test_the_totals_add_up_to_what_was_sent() -> None:
     totals = end_of(ideal()).totals
 
-    assert totals.sent == sum(len(messages) for messages in SENT.values())
+    accepted = [answer for answers in ANSWERS.values() for answer in answers if answer.status == 202]
+    assert totals.sent == sum(len(messages) for messages in SENT.values()) + len(accepted)
     assert totals.sent == totals.completed + totals.duplicates + totals.dead_lettered
     assert (totals.charged_twice, totals.lost) == (0, 0)
 
@@ -44,9 +46,10 @@ def test_a_charge_for_no_order_is_noticed() -> None:
 
 
 def test_what_was_never_sent_is_not_as_expected() -> None:
-    end = end_of(ideal(), sent={})
+    end = end_of(ideal(), sent={}, answers={})
 
-    assert {result.name for result in end.results if not result.is_as_expected} == {s.name for s in SITUATIONS}
+    everything = {each.name for each in (*SITUATIONS, *ASKED)}
+    assert {result.name for result in end.results if not result.is_as_expected} == everything
 
 
 def test_the_report_is_one_line_of_json_with_the_promised_fields() -> None:

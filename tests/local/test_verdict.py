@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from functions.registry import WORKERS
 from local.observation import JobSeen, OrderSeen, Word
-from local.situations import EVENTS, SITUATIONS, Situation, Trouble
+from local.requests import ASKED
+from local.situations import EVENTS, PAYMENTS, SITUATIONS, Situation, Trouble
 from tests.local.scene import BEGUN, FAILED, READ, RECONCILING, end_of, ideal, put, with_words, wrong
 
 NEW = ("capture-payment", "order-new/capture")
@@ -64,8 +66,12 @@ def test_an_order_with_another_charge_id_than_the_ledger_s_is_noticed(charge_id:
 def test_a_cached_value_that_outlived_the_commit_is_noticed() -> None:
     seen = ideal()
 
-    assert wrong(replace(seen, cached=frozenset({"order/order-new"}))) == {"new-order": ["invalidated"]}
-    assert wrong(replace(seen, cached=frozenset({"cart/user-of-order-no-redis"}))) == {"redis-stopped": ["invalidated"]}
+    def with_left(tag: str) -> dict[str, list[str]]:
+        return wrong(replace(seen, cached=seen.cached | {tag}))
+
+    assert with_left("order/order-new") == {"new-order": ["invalidated"]}
+    assert with_left("cart/user-of-order-no-redis") == {"redis-stopped": ["invalidated"]}
+    assert with_left("cart/user-of-order-http") == {"accepted-over-http": ["invalidated"]}
 
 
 def test_what_was_never_cached_proves_no_invalidation() -> None:
@@ -176,8 +182,20 @@ def test_a_situation_sends_what_it_accounts_for(situation: Situation) -> None:
     assert len(situation.bodies) == situation.completed + situation.duplicates + len(situation.dead_letters)
 
 
-def test_every_event_file_is_a_situation() -> None:
-    assert sorted(path.stem for path in EVENTS.glob("*.json")) == sorted(situation.name for situation in SITUATIONS)
+def test_every_event_file_of_payments_is_a_situation() -> None:
+    paying = [situation.name for situation in PAYMENTS]
+    assert sorted(path.stem for path in EVENTS.glob("*.json")) == sorted(paying)
+
+
+def test_every_worker_has_a_situation() -> None:
+    assert {situation.worker for situation in SITUATIONS} == {worker.name for worker in WORKERS}
+
+
+def test_an_old_value_that_is_read_after_the_end_is_noticed() -> None:
+    seen = ideal()
+    place = ("user-changed", "/me")
+    assert wrong(replace(seen, reads=put(seen.reads, place, '"1"'))) == {"changed-user": ["read"]}
+    assert wrong(replace(seen, first_reads=put(seen.first_reads, place, '"2"'))) == {"changed-user": ["read"]}
 
 
 def test_each_trouble_has_its_situation() -> None:
@@ -185,6 +203,6 @@ def test_each_trouble_has_its_situation() -> None:
 
 
 def test_no_two_orders_share_a_cache_tag() -> None:
-    tags = [tag for situation in SITUATIONS if situation.order for tag in situation.order.tags]
+    tags = [tag for each in (*SITUATIONS, *ASKED) if each.order for tag in each.order.tags]
 
     assert len(tags) == len(set(tags))
