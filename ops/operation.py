@@ -28,6 +28,7 @@ ID = re.compile("(?:op_)?([0-9a-f]{64})")
 PAUSE = timedelta(seconds=2)  # as the front door advises its clients
 LONGEST_PAUSE = timedelta(seconds=30)  # while the job waits for its time
 PATIENCE = 600
+NOT_BEGUN = "there is no such operation yet: if it was enqueued, its message is on the queue"
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], everywhere: argparse.ArgumentParser) -> None:
@@ -59,12 +60,12 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
     with explained():
         jobs = tools.jobs(tools.deployed(options.stack).jobs_table)
         seen = jobs.look(found[1])
-        if seen is not None and options.watch:
+        if options.watch:
             seen = Watch(jobs, found[1], tools, timedelta(seconds=options.timeout)).until_over(seen)
     if seen is None:
         message = (
-            "There is no such operation: it was never accepted, no worker has begun it yet (then its message is still on"
-            " the queue), or it ended over 30 days ago."
+            "There is no such operation: it was never accepted, no worker has begun it yet (its message is on the queue:"
+            " --watch waits for it), or it ended over 30 days ago."
         )
         raise CommandError(message, Exit.ABSENT)
     tools.show(described(seen, whole=options.payload), as_json=options.json)
@@ -73,23 +74,22 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Looks at a job until it is over or the time is up."""
+    """Looks at a job until it is over or the time is up; one whose message waits on the queue has no record yet."""
 
     jobs: Jobs
     record: str
     tools: Tools
     patience: timedelta
 
-    def until_over(self, seen: Seen) -> Seen | None:
-        """The record as it was seen last; None if it is gone."""
+    def until_over(self, seen: Seen | None) -> Seen | None:
+        """The record as it was seen last; None if it never was."""
         with _Line(self.tools) as tell:
             return self._look_on(seen, tell)
 
-    def _look_on(self, seen: Seen, tell: Callable[[str], None]) -> Seen | None:
+    def _look_on(self, last: Seen | None, tell: Callable[[str], None]) -> Seen | None:
         deadline = self.tools.clock.monotonic() + self.patience.total_seconds()
-        last: Seen | None = seen
-        while last is not None and not _is_over(OF_JOB[last.view.status]):
-            tell(line_of(last, self.tools.clock.now()))
+        while last is None or not _is_over(OF_JOB[last.view.status]):
+            tell(NOT_BEGUN if last is None else line_of(last, self.tools.clock.now()))
             left = deadline - self.tools.clock.monotonic()
             if left <= 0:
                 break
@@ -100,8 +100,8 @@ class Watch:
                 tell(f"not seen: {error}")
         return last
 
-    def _pause(self, seen: Seen) -> timedelta:
-        before = seen.view.not_before
+    def _pause(self, seen: Seen | None) -> timedelta:
+        before = None if seen is None else seen.view.not_before
         wait = PAUSE if before is None else before - self.tools.clock.now()
         return min(max(wait, PAUSE), LONGEST_PAUSE)
 

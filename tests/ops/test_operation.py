@@ -106,8 +106,9 @@ def test_what_can_be_no_operation_is_refused(name: str) -> None:
 
 def test_an_operation_that_is_not_there_has_a_status_of_its_own_and_the_reasons_there_can_be() -> None:
     desk = desk_with(None)
-    assert desk.run(*SHOW, "--watch") == Exit.ABSENT
+    assert desk.run(*SHOW) == Exit.ABSENT
     assert "no worker has begun it yet" in desk.err
+    assert desk.clock.slept == []
     expired = desk_with(VIEW, status=Status.COMPLETED, expires=START)
     assert expired.run(*SHOW) == Exit.ABSENT
 
@@ -138,6 +139,19 @@ def test_a_job_that_waits_for_its_time_is_asked_less_often() -> None:
     )
     assert desk.run(*SHOW, "--watch") == Exit.DONE
     assert desk.clock.slept == [LONGEST_PAUSE.total_seconds(), 10.0, PAUSE.total_seconds()]
+
+
+def test_a_job_whose_message_waits_on_the_queue_is_waited_for() -> None:
+    desk = desk_with(None)
+
+    def on_look(look: int) -> None:
+        if look == 4:
+            desk.jobs.records[RECORD] = replace(VIEW, status=Status.COMPLETED)
+
+    desk.jobs.on_look = on_look
+    assert desk.run(*SHOW, "--watch") == Exit.DONE
+    assert len(desk.err.splitlines()) == 1
+    assert desk.run("operation", "show", "a" * 64, "--watch", "--timeout", "5") == Exit.ABSENT
 
 
 def test_the_time_to_watch_ends_and_the_operation_may_go_on() -> None:

@@ -1,0 +1,40 @@
+"""The event files of the demo's requests: each says what the demo asks over HTTP, and the function answers it as there."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from functions import front_door
+from local.client import Bearer
+from local.requests import ASKED, Asked
+from tests.door import EVENTS, Client
+
+if TYPE_CHECKING:
+    from tests.stack import Stack
+
+NAMED = pytest.mark.parametrize("asked", ASKED, ids=lambda asked: asked.name)
+
+
+def event_of(asked: Asked) -> dict[str, Any]:
+    event: dict[str, Any] = json.loads((EVENTS / f"{asked.name}.json").read_text(encoding="utf-8"))
+    return event
+
+
+@NAMED
+def test_an_event_file_is_the_demos_request(asked: Asked) -> None:
+    event, request = event_of(asked), asked.requests[0]
+    assert (event["requestContext"]["http"]["method"], event["rawPath"]) == (request.method, request.path)
+    assert event["headers"]["idempotency-key"] == request.key
+    assert json.loads(event["body"]) == request.payload
+    assert ("run_at" in event["rawQueryString"]) == (request.run_in is not None)
+    let_in = event["requestContext"].get("authorizer")
+    assert (let_in and let_in["jwt"]["claims"]["sub"]) == (request.user if request.bearer is Bearer.OWN else None)
+
+
+@NAMED
+def test_the_function_answers_it_as_the_demo_expects(asked: Asked, stack: Stack) -> None:
+    client = Client(front_door.connect(stack.settings), stack)
+    assert str(client.ask(event_of(asked))[0]) == asked.answers[0]
