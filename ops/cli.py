@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from random import SystemRandom
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -19,6 +20,7 @@ from ops.jobs import DynamoDBJobs
 from ops.place import STACK_VARIABLE, USUAL_STACK, go_local, go_to_aws
 from ops.tools import Tools
 from shared.backends.aws import client
+from shared.backends.owned_jobs import DynamoDBOwnedJobs
 from shared.clock import SystemClock, random_token
 from shared.runtime import producer
 
@@ -40,6 +42,7 @@ def connected() -> Tools:
         deployed=find,
         producer=producer,
         jobs=lambda table: DynamoDBJobs(client("dynamodb"), table, clock),
+        owned=lambda table: DynamoDBOwnedJobs(client("dynamodb"), table, clock, SystemRandom()),
     )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ops.deployed import Deployed
     from ops.jobs import Jobs
     from shared.clock import Clock, Tokens
+    from shared.owned_jobs import OwnedJobs
     from shared.producer import Producer
 
 
@@ -31,6 +32,7 @@ class Tools:
         deployed: finds a stack by its name.
         producer: sends to a queue, by its URL.
         jobs: looks at a table of job records, by its name.
+        owned: lists an owner's, by the table's name.
     """
 
     out: Console
@@ -41,16 +43,21 @@ class Tools:
     deployed: Callable[[str], Deployed]
     producer: Callable[[str], Producer]
     jobs: Callable[[str], Jobs]
+    owned: Callable[[str], OwnedJobs]
 
     def show(self, fields: Mapping[str, object], *, as_json: bool) -> None:
         """Write fields: a line each, or one JSON object in a line; what is None is left out of the first."""
         if as_json:
-            self.out.print(Text(json.dumps(fields)), soft_wrap=True)
+            self.write(json.dumps(fields))
             return
         width = max(len(name) for name in fields) + 2
         for name, value in fields.items():
             if value is not None:
-                self.out.print(Text(f"{name.replace('_', ' '):{width}}{value}"), soft_wrap=True)
+                self.write(f"{name.replace('_', ' '):{width}}{value}")
+
+    def write(self, line: str) -> None:
+        """Write a line of what was asked for."""
+        self.out.print(Text(line), soft_wrap=True)
 
     def tell(self, line: str) -> None:
         """Tell people something beside what was asked for."""

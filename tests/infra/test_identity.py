@@ -6,6 +6,7 @@ import pytest
 
 from infra.identity import Identity
 from infra.settings import Stage, load_stage
+from local.issuer import AUDIENCE
 from shared.errors import DeclarationError
 
 ISSUER = "https://login.example.com"
@@ -32,4 +33,4 @@ def test_an_identity_that_would_let_anybody_in_is_refused_with_the_repair(
 def test_only_a_stage_of_this_host_trusts_an_issuer_on_it() -> None:
     local = load_stage("local")
     assert local.on_host
-    assert local.identity == Identity(issuer="http://127.0.0.1:8092", audience=("operations",))
+    assert local.identity == Identity(issuer="http://127.0.0.1:8092", audience=(AUDIENCE,))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import timedelta
 from typing import Any, cast
 
 import pytest
 
+from infra.settings import load_stage
 from local.child import ProcessError
 from local.client import Answer, Client
 from local.outbox_parts import OutboxParts
+from local.play import MINUTE
 from local.told import READS, Told
 
 
@@ -114,6 +117,10 @@ def test_the_relays_mapping_is_switched_and_the_sweeper_called_by_their_own_name
         {"UUID": "mapping", "Enabled": False},
         {"FunctionName": "sweeper", "InvocationType": "Event"},
     ]
+
+
+def test_the_sweeper_is_called_as_often_as_a_minute_at_the_local_stages_pace() -> None:
+    assert timedelta(minutes=1) * load_stage("local").pace == MINUTE
 
 
 def test_a_stack_without_them_is_told_by_name() -> None:

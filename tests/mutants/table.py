@@ -2892,14 +2892,14 @@ MUTANTS = (
     ),
     Mutant(
         "a watch goes on until an unknown outcome is settled",
-        "ops/operation.py",
+        "ops/watch.py",
         "in {Exit.DONE, Exit.ENDED_BADLY}",
         "in {Exit.DONE, Exit.ENDED_BADLY, Exit.UNKNOWN}",
         "tests/ops/test_operation.py",
     ),
     Mutant(
         "a store that is silent for a moment ends no watch",
-        "ops/operation.py",
+        "ops/watch.py",
         "except Unavailable as error:",
         "except ZeroDivisionError as error:",
         "tests/ops/test_operation.py",

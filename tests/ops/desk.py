@@ -16,6 +16,7 @@ from ops.exits import CommandError
 from ops.jobs import Seen
 from ops.tools import Tools
 from shared.backends.memory_database import MemoryDatabase
+from shared.backends.memory_owned_jobs import MemoryOwnedJobs
 from shared.producer import Producer
 from tests.world import FakeClock
 
@@ -71,6 +72,7 @@ class Desk:
             deployed=self._deployed,
             producer=lambda url: Producer(self._queue(url), self.clock, Random(1), lambda: "f" * 32),  # noqa: S311 - repeatable
             jobs=lambda _: self.jobs,
+            owned=lambda _: MemoryOwnedJobs(self.jobs),
         )
         status = main(words, tools)
         self.out, self.err = (str(console.file.getvalue()) for console in (out, err))  # type: ignore[attr-defined]

@@ -100,6 +100,13 @@ def test_an_operation_of_whatever_owner_is_shown(stack: Stack) -> None:
     assert shown["accepted_at"] == shown["changed_at"]
 
 
+def test_an_owners_operations_are_listed(stack: Stack) -> None:
+    acceptance = stack.accept()
+    ended = ran(*TAHAN, "operation", "list", "--owner", acceptance.owner, "--json", *stack.named)
+    assert ended.returncode == Exit.DONE, ended.stderr
+    assert operation_id(acceptance.record) in {each["operation_id"] for each in json.loads(ended.stdout)["operations"]}
+
+
 def test_ctrl_c_ends_the_watch_and_nothing_else(stack: Stack) -> None:
     acceptance = stack.accept()
     words = [*TAHAN, "operation", "show", operation_id(acceptance.record), "--watch", *stack.named]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ops.exits import Exit
-from ops.operation import LONGEST_PAUSE, PAUSE
+from ops.watch import LONGEST_PAUSE, PAUSE
 from shared.errors import Unavailable
 from shared.job_record import JobView, Status, operation_id, record_id
 from shared.outcome import Failure

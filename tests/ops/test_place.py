@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from infra.names import stack_name
+from infra.settings import load_stage
+from local import kept
 from local.kept import Note, noted, read_note
+from local.stack import STACK
+from ops import place
 from ops.exits import CommandError
 from ops.place import USUAL_STACK, go_local, go_to_aws
 
@@ -56,6 +61,11 @@ def test_without_a_local_stack_it_is_said_how_to_get_one(text: str | None, tmp_p
     with pytest.raises(CommandError, match="make local"):
         go_local(environ, file)
     assert environ == {"AWS_PROFILE": "work"}
+
+
+def test_the_note_is_looked_for_where_it_is_left_and_names_the_stack_that_is_deployed() -> None:
+    assert place.NOTE == kept.NOTE
+    assert stack_name(load_stage("local")) == STACK
 
 
 def test_profile_region_and_stack_are_the_callers_or_as_named() -> None:
