@@ -5,9 +5,7 @@ Functions deployed into it run as its children, with its interpreter and its env
 
 from __future__ import annotations
 
-import contextlib
 import http.client
-import importlib.util
 import os
 import shutil
 from datetime import timedelta
@@ -27,9 +25,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = ROOT / "local" / "standin"
 HEALTH = "/_ministack/health"
-# What the stand-in verifies tokens with, and takes every token for a wrong one without. It is no part of its locked
-# environment, so it is lent from ours: these modules alone, since all others would come before its own.
-LENT = ("cryptography", "_cffi_backend")
 
 
 class Standin:
@@ -70,7 +65,6 @@ def start_standin(children: Children, folder: Path, valkey: Valkey, progress: Ca
         "S3_DATA_DIR": str(folder / "s3"),
         "REDIS_HOST": valkey.host,
         "REDIS_PORT": str(valkey.port),
-        "PYTHONPATH": str(_lend(folder / "lent")),
     }
     command = (str(python), "-m", "ministack")
     child = children.start(Program("the AWS stand-in", command, environ, folder / "standin.log", folder))
@@ -86,21 +80,6 @@ def _python(children: Children, folder: Path, progress: Callable[[str], None]) -
     program = Program("uv sync for the stand-in", command, inherited, folder / "uv.log", PROJECT)
     children.run(program, timedelta(minutes=5), progress)
     return PROJECT / ".venv" / "bin" / "python"
-
-
-def _lend(folder: Path) -> Path:
-    """A folder that holds those of our modules that the stand-in lacks, and no others."""
-    folder.mkdir(exist_ok=True)
-    for name in LENT:
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.origin is None:
-            message = f"{name} was not found in this environment: run `make demo`, which brings it along."
-            raise ProcessError(message)
-        origin = Path(spec.origin)
-        module = origin.parent if spec.submodule_search_locations else origin
-        with contextlib.suppress(FileExistsError):
-            (folder / module.name).symlink_to(module)
-    return folder
 
 
 def find_uv() -> str:
