@@ -8,11 +8,12 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from datetime import UTC, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from shared.clock import to_millis
 from shared.errors import Malformed, NewerVersion
 from shared.limits import PAYLOAD_BYTES
 from shared.strict_json import fractions_as_text, json_text, written
@@ -185,7 +186,7 @@ def typed_payload(message: Message, job_types: JobTypes) -> tuple[Job[Any, Any],
 
 
 def fingerprint(message: Message, payload: Payload) -> str:
-    """Hash of the canonical payload and of the time before which it must not run, led by its schema's version.
+    """Hash of the canonical payload and of the millisecond before which it must not run, led by its schema's version.
 
     Canonical is what the schema made of it, without what equals its default: order of keys, blanks, 10 against 10.0 and
     a field added with a default make no difference. Unicode is compared code point by code point, so two forms of one
@@ -193,7 +194,7 @@ def fingerprint(message: Message, payload: Payload) -> str:
     """
     canonical = json_text(payload.model_dump(mode="json", exclude_defaults=True))
     if message.run_at is not None:
-        canonical = f"{canonical}@{message.run_at.astimezone(UTC).isoformat()}"
+        canonical = f"{canonical}@{to_millis(message.run_at)}"  # as the job record keeps it, which may ask for it again
     return f"{message.version}:{hashlib.sha256(canonical.encode()).hexdigest()}"
 
 

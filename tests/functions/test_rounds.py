@@ -142,9 +142,10 @@ def test_a_replayed_job_that_is_lost_is_sent_anew_with_its_death() -> None:
     assert json.loads(posting.attributes["tahan.dead-letter"]) == {"death": 1}
 
 
-def test_a_job_with_run_at_is_sent_anew_as_it_was_asked_for() -> None:
+@pytest.mark.parametrize("run_at", [START.isoformat(), "2025-12-31T22:00:00.123456-01:00"])
+def test_a_job_with_run_at_is_sent_anew_as_it_was_asked_for(run_at: str) -> None:
     world = World.of(failing([1]))
-    asked_for = body(run_at=START.isoformat())
+    asked_for = body(run_at=run_at)
     given_back(world, asked_for)
     (posting,) = rescued(world)
     assert world.run(posting.body)[0] == Completed(2)
