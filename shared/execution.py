@@ -208,6 +208,7 @@ class Execution:
             stopping=self.here.stopping,
             record=run.message.record,
             trace=run.trace,
+            fifo=self.worker.fifo,
             random=self.here.random,
             fences=partial(self.records.fence, granted.hold, run.locks[0]) if run.locks else None,
         )

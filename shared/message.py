@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from shared.payload import Payload
     from shared.trace import Trace
 
+FORMAT = 1  # of the envelope; a message that uses what an earlier one does not know says so, and waits where only that is known
 KEY_LENGTH = 255
 YEARS = range(1970, 9999)
 _PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
@@ -36,6 +37,7 @@ class _Envelope(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
     job_type: Annotated[str, Field(min_length=1, max_length=100)]
+    format: Annotated[int, Field(ge=1)] = 1
     version: Annotated[int, Field(ge=1)] = 1
     idempotency_key: str
     payload: dict[str, Any]
@@ -135,8 +137,12 @@ def read_message(body: str, encoding: str | None = None) -> Message:
     Raises:
         Malformed: unknown-encoding, malformed-encoding, malformed-json, unknown-wrapping, invalid-envelope, missing-idempotency-key,
             invalid-idempotency-key, payload-too-large, invalid-run-at.
+        NewerVersion: a later deploy will know its format.
     """
     parsed, text = unwrapped(body, encoding)
+    if type(parsed.get("format")) is int and parsed["format"] > FORMAT:
+        error = f"The envelope's format {parsed['format']} is newer than {FORMAT}, it waits for a deploy."
+        raise NewerVersion(error)
     check_key(parsed.get("idempotency_key"))
     try:
         envelope = _Envelope.model_validate_json(text)

@@ -60,6 +60,7 @@ class UnitOfWork:
         token: this attempt's own name, that no other attempt has.
         record: of the job, where a client asked for it through the front door; messages about it name it.
         trace: of what asked for the job; goes on in what is enqueued and called here.
+        fifo: whether the worker's own queue is one.
         deadline: when the handler must have returned.
     """
 
@@ -78,6 +79,7 @@ class UnitOfWork:
     fences: Callable[[], int] | None = None
     record: str | None = None
     trace: Trace | None = None
+    fifo: bool = False
     random: Random = field(default_factory=SystemRandom)
     _number: int | None = None
     _staging: Staging = field(init=False)
@@ -194,12 +196,15 @@ class UnitOfWork:
         in the payload decide all the same: a message that was parked leaves a gap, and a replay comes late.
 
         Raises:
-            Refused: SQS would refuse the message, the wait is too long, or it is ordered without a group.
+            Refused: SQS would refuse the message, the wait is too long or for a FIFO queue, or it is ordered without a group.
         """
         wait = message.wait(self.clock.now())
         longer = max(delay, wait) if wait else delay
-        traced = self.traced(message)
         to = worker or self.worker
+        if longer and self.fifo and to == self.worker:
+            text = "A FIFO queue runs a group in order: it takes neither a delay nor `run_at` of single messages."
+            raise Refused(text)
+        traced = self.traced(message)
         posting = posting_of(traced, self.tokens(), to, delay=longer, group=group, ordered=ordered)
         self._postings.append(posting)
 
@@ -259,8 +264,9 @@ class UnitOfWork:
             if not isinstance(use, Access) and use.name == dependency.name:
                 within = min(use.timeout, self.time_left())
                 failpoint(Failpoint.CALLING)
-                traced = {} if self.trace is None else {TRACEPARENT: self.trace.child(self.tokens).header}
-                sent = {**traced, **(headers or {})}
+                sent = dict(headers or {})
+                if self.trace is not None and TRACEPARENT not in {name.lower() for name in sent}:
+                    sent[TRACEPARENT] = self.trace.child(self.tokens).header
                 reply = self.transport.send(use, method, path, body=body, headers=sent, within=within)
                 failpoint(Failpoint.CALLED)
                 return reply

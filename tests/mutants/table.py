@@ -36,6 +36,7 @@ PREPARATION = "tests/unit/test_preparation.py"
 SIMULATION = "tests/simulation/test_simulation.py"
 QUEUES = "tests/conformance/test_queues.py"
 OUTBOX = "tests/conformance/test_outbox.py"
+RESCUE = "tests/conformance/test_rescue.py"
 ACCEPTANCES = "tests/conformance/test_acceptances.py"
 SWEEPER = "tests/functions/test_outbox_sweeper.py"
 INTAKE = "tests/unit/test_intake.py"
@@ -402,8 +403,8 @@ MUTANTS = (
     Mutant(
         "an entry that SQS does not mention is not sent",
         "shared/backends/sqs.py",
-        '[NotTaken("NotMentioned", final=False)]',
-        '["sent"]',
+        'else NotTaken("NotMentioned", final=False)',
+        'else "sent"',
         "tests/conformance/test_sqs.py",
     ),
     Mutant(
@@ -2354,7 +2355,7 @@ MUTANTS = (
     Mutant(
         "the items of a lane share their partition",
         "shared/outbox.py",
-        "return self.group if self.ordered and self.group is not None else self.id",
+        'return f"{self.worker}/{self.group}" if self.ordered and self.group is not None else self.id',
         "return self.id",
         "tests/functions/test_ordered.py",
     ),
@@ -2375,8 +2376,8 @@ MUTANTS = (
     Mutant(
         "the trace goes on in calls",
         "shared/unit_of_work.py",
-        "traced = {} if self.trace is None else {TRACEPARENT: self.trace.child(self.tokens).header}",
-        "traced: dict[str, str] = {}",
+        "sent[TRACEPARENT] = self.trace.child(self.tokens).header",
+        "pass",
         "tests/unit/test_trace.py",
     ),
     Mutant(
@@ -2847,5 +2848,89 @@ MUTANTS = (
         "        return _EVENT.get()",
         "        return APIGatewayHttpResolver.current_event",
         "tests/functions/test_front_door_owners.py",
+    ),
+    Mutant(
+        "a rescued job is asked for by the millisecond that its record keeps",
+        "shared/message.py",
+        'canonical = f"{canonical}@{to_millis(message.run_at)}"',
+        'canonical = f"{canonical}@{message.run_at.timestamp()}"',
+        RESCUE,
+    ),
+    Mutant(
+        "the index of what may be lost compares in one zone",
+        "shared/backends/job_record_item.py",
+        "(now + LOST_AFTER).astimezone(UTC)",
+        "now + LOST_AFTER",
+        RESCUE,
+    ),
+    Mutant(
+        "a replayed job of a client is watched from its claim",
+        "shared/backends/job_record_claims.py",
+        "    if not claim.accepted:\n",
+        "    if True:\n",
+        RESCUE,
+    ),
+    Mutant(
+        "a lane is sent from its head, whoever should have sent that",
+        "shared/relay.py",
+        "{name: self.outbox.lane(name) for name in lanes if name not in held}",
+        "{name: iter([p for p in postings if p.lane == name]) for name in lanes if name not in held}",
+        "tests/functions/test_ordered.py",
+    ),
+    Mutant(
+        "what was not asked for is left to its own turn",
+        "shared/relay.py",
+        "if name not in held and lanes[name]}",
+        "if name not in held}",
+        "tests/functions/test_ordered.py",
+    ),
+    Mutant(
+        "messages of one commit keep their order",
+        "shared/backends/job_record_layer.py",
+        "write_posting(posting, self.now, number)",
+        "write_posting(posting, self.now)",
+        "tests/conformance/test_outbox.py",
+    ),
+    Mutant(
+        "what an index still shows is sent once",
+        "shared/backends/outbox.py",
+        'return item if "pending" in item else None',
+        "return item or None",
+        "tests/conformance/test_outbox.py",
+    ),
+    Mutant(
+        "a later format waits",
+        "shared/message.py",
+        'if type(parsed.get("format")) is int and parsed["format"] > FORMAT:',
+        "if False:",
+        "tests/unit/test_message.py",
+    ),
+    Mutant(
+        "one message takes no neighbour of its batch along",
+        "shared/producer.py",
+        "return [_send(queue, [message])[0] for message in batch]",
+        "return [NotTaken(str(error), final=True)] * len(batch)",
+        "tests/unit/test_producer.py",
+    ),
+    Mutant(
+        "a FIFO queue is sent nothing whose delay it would forget",
+        "shared/backends/sqs.py",
+        "DELAY_ON_FIFO if self._is_fifo and message.delay else ",
+        "",
+        "tests/conformance/test_queues.py",
+    ),
+    Mutant(
+        "a handler on a FIFO queue is told that it cannot put off",
+        "shared/unit_of_work.py",
+        "if longer and self.fifo and to == self.worker:",
+        "if False:",
+        "tests/unit/test_run_at.py",
+    ),
+    Mutant(
+        "a call names one trace",
+        "shared/unit_of_work.py",
+        "and TRACEPARENT not in {name.lower() for name in sent}:",
+        "and True:",
+        "tests/unit/test_trace.py",
     ),
 )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from shared.backends.memory_cache import MemoryCache
     from shared.delivery import Delivery
-    from shared.producer import Outgoing
+    from shared.producer import NotTaken, Outgoing
     from tests.simulation.world import World
 
 LEFT_NEVER = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
@@ -76,7 +76,7 @@ class Queue(MemoryQueue):
         super().__init__(*given)
         self.history = history
 
-    def send(self, batch: Sequence[Outgoing]) -> list[str]:
+    def send(self, batch: Sequence[Outgoing]) -> list[str | NotTaken]:
         ids = super().send(batch)
         self.history.on_queue |= {message.body for message in batch}
         return ids
