@@ -201,18 +201,27 @@ class UnitOfWork:
         wait = message.wait(self.clock.now())
         longer = max(delay, wait) if wait else delay
         to = worker or self.worker
-        if longer and self.fifo and to == self.worker:
+        if self.fifo and to == self.worker and (longer or message.run_at is not None):
             text = "A FIFO queue runs a group in order: it takes neither a delay nor `run_at` of single messages."
             raise Refused(text)
-        traced = self.traced(message)
-        posting = posting_of(traced, self.tokens(), to, delay=longer, group=group, ordered=ordered)
+        named = self.named(message)
+        posting = posting_of(named, self.tokens(), to, delay=longer, group=group, ordered=ordered)
         self._postings.append(posting)
 
-    def traced(self, message: Message) -> Message:
-        """The message with the trace of this job, if it has none of its own."""
-        if message.trace is not None or self.trace is None:
-            return message
-        return replace(message, trace=self.trace.child(self.tokens))
+    def named(self, message: Message) -> Message:
+        """The message with a name and a time, by which its copies are told from another request, and this job's trace.
+
+        What it has of its own stays.
+        """
+        trace = message.trace
+        if trace is None and self.trace is not None:
+            trace = self.trace.child(self.tokens)
+        return replace(
+            message,
+            job_id=message.job_id or self.tokens(),
+            enqueued_at=message.enqueued_at or self.clock.now(),
+            trace=trace,
+        )
 
     def reconcile(self, reconciliation: Reconciliation) -> None:
         """Settle a job that stopped as unknown, in the commit of this one; the commit fails if it is unknown no more.

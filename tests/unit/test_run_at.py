@@ -156,9 +156,15 @@ def test_a_moment_that_cannot_be_reckoned_with_is_malformed_and_no_poison(moment
     assert isinstance(World.of().execute(body(enqueued_at=moment)), Completed)
 
 
+def test_on_a_fifo_queue_a_job_whose_time_has_come_runs() -> None:
+    world = World(Worker("notes", jobs=(note_job(),), fifo=True))
+    assert world.execute(at(-HOUR), group="g") == Completed(1)
+
+
+@pytest.mark.parametrize("wait", [-HOUR, HOUR])
 @pytest.mark.parametrize("options", [{"delay": MINUTE}, {}])
-def test_a_handler_on_a_fifo_queue_cannot_put_off_what_it_sends_there(options: dict[str, Any]) -> None:
-    later = None if options else START + HOUR
+def test_a_handler_on_a_fifo_queue_cannot_put_off_what_it_sends_there(options: dict[str, Any], wait: timedelta) -> None:
+    later = None if options else START + wait
     refused: list[str] = []
 
     def handler(_: Note, work: UnitOfWork) -> None:
