@@ -61,14 +61,14 @@ class Sweeper:
         The lag is told in any case, also as zero: its alarm rings when it is missing.
 
         Raises:
-            Unavailable: the store did not answer for some shards; the others are swept.
+            Unavailable: the store did not answer for some shards; the others are swept. So they are whatever is raised.
         """
         lag = timedelta(0)
-        failed: list[Unavailable] = []
+        failed: list[Exception] = []
         for shard in self.random.sample(range(SHARDS), SHARDS):
             try:
                 lag = max(lag, self._sweep(shard, until))
-            except Unavailable as error:
+            except Exception as error:  # noqa: BLE001 - one bad item must not keep the other shards waiting
                 failed.append(error)
         if failed:  # the lag is not known, and missing says so
             raise failed[0]
@@ -115,15 +115,15 @@ class Round:
         """Make one round.
 
         Raises:
-            Unavailable: a store did not answer; the next round does what is left.
+            Unavailable: a store did not answer; the next round does what is left. So it does whatever is raised.
         """
-        failed: list[Unavailable] = []
+        failed: list[Exception] = []
         parts: list[Callable[[], None]] = [self.recurring.post_due, partial(self.sweeper.sweep, until)]
         parts += [partial(self.rescue.rescue, shard, until - RESERVE) for shard in range(SHARDS)]
         for part in parts:
             try:
                 part()
-            except Unavailable as error:
+            except Exception as error:  # noqa: BLE001 - a fault of one part must not end the others for good
                 failed.append(error)
         if failed:
             raise failed[0]

@@ -132,9 +132,7 @@ class Attempts:
         """Stop the job and send its reconciling job, in one transaction; nothing that was staged is written."""
         now = self.here.clock.now()
         try:
-            posting = posting_of(
-                work.traced(error.reconcile), self.here.tokens(), self.worker, group=run.delivery.group
-            )
+            posting = posting_of(work.named(error.reconcile), self.here.tokens(), self.worker, group=run.delivery.group)
             commit = Commit(Status.UNKNOWN, postings=(posting,), failure=failure_of(error, now))
             self.records.commit(granted.hold, commit, now)
             failpoint(Failpoint.COMMITTED)

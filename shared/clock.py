@@ -6,7 +6,7 @@ import threading
 import time
 import uuid
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -68,11 +68,15 @@ def random_token() -> str:
     return uuid.uuid4().hex
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLI = timedelta(milliseconds=1)
+
+
 def to_millis(moment: datetime) -> int:
     """Milliseconds since the epoch, rounded down."""
-    return int(moment.timestamp() * 1000)
+    return (moment - _EPOCH) // _MILLI
 
 
 def from_millis(millis: int) -> datetime:
     """The moment that many milliseconds after the epoch."""
-    return datetime.fromtimestamp(millis / 1000, UTC)
+    return _EPOCH + millis * _MILLI

@@ -117,12 +117,13 @@ class Execution:
 
     def _wait_for(self, moment: datetime, run: Run) -> None:
         """Return if the job may run by now. On a FIFO queue it would keep its group waiting: it is refused there."""
+        if moment <= self.here.clock.now():
+            return
         if self.worker.fifo:
             error = Malformed("run-at-on-fifo", "a FIFO queue runs a group in order: leave `run_at` out")
             failure = failure_of(error, self.here.clock.now())
             raise _LeavesEarly(DeadLettered(failure, run.death + 1, names=run.names))
-        if moment > self.here.clock.now():
-            raise _LeavesEarly(Postponed(self._time_until(moment), Because.TOO_EARLY))
+        raise _LeavesEarly(Postponed(self._time_until(moment), Because.TOO_EARLY))
 
     def _lease(self, prepared: Prepared) -> None:
         """Take the locks that are missing; Redis gone: the conditions of the commit fence the job, or it waits."""
@@ -208,6 +209,7 @@ class Execution:
             stopping=self.here.stopping,
             record=run.message.record,
             trace=run.trace,
+            fifo=self.worker.fifo,
             random=self.here.random,
             fences=partial(self.records.fence, granted.hold, run.locks[0]) if run.locks else None,
         )

@@ -8,11 +8,12 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from datetime import UTC, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from shared.clock import to_millis
 from shared.errors import Malformed, NewerVersion
 from shared.limits import PAYLOAD_BYTES
 from shared.strict_json import fractions_as_text, json_text, written
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from shared.payload import Payload
     from shared.trace import Trace
 
+FORMAT = 1  # of the envelope; a message that uses what an earlier one does not know says so, and waits where only that is known
 KEY_LENGTH = 255
 YEARS = range(1970, 9999)
 _PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
@@ -35,6 +37,7 @@ class _Envelope(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
     job_type: Annotated[str, Field(min_length=1, max_length=100)]
+    format: Annotated[int, Field(ge=1)] = 1
     version: Annotated[int, Field(ge=1)] = 1
     idempotency_key: str
     payload: dict[str, Any]
@@ -134,8 +137,12 @@ def read_message(body: str, encoding: str | None = None) -> Message:
     Raises:
         Malformed: unknown-encoding, malformed-encoding, malformed-json, unknown-wrapping, invalid-envelope, missing-idempotency-key,
             invalid-idempotency-key, payload-too-large, invalid-run-at.
+        NewerVersion: a later deploy will know its format.
     """
     parsed, text = unwrapped(body, encoding)
+    if type(parsed.get("format")) is int and parsed["format"] > FORMAT:
+        error = f"The envelope's format {parsed['format']} is newer than {FORMAT}, it waits for a deploy."
+        raise NewerVersion(error)
     check_key(parsed.get("idempotency_key"))
     try:
         envelope = _Envelope.model_validate_json(text)
@@ -185,7 +192,7 @@ def typed_payload(message: Message, job_types: JobTypes) -> tuple[Job[Any, Any],
 
 
 def fingerprint(message: Message, payload: Payload) -> str:
-    """Hash of the canonical payload and of the time before which it must not run, led by its schema's version.
+    """Hash of the canonical payload and of the millisecond before which it must not run, led by its schema's version.
 
     Canonical is what the schema made of it, without what equals its default: order of keys, blanks, 10 against 10.0 and
     a field added with a default make no difference. Unicode is compared code point by code point, so two forms of one
@@ -193,7 +200,7 @@ def fingerprint(message: Message, payload: Payload) -> str:
     """
     canonical = json_text(payload.model_dump(mode="json", exclude_defaults=True))
     if message.run_at is not None:
-        canonical = f"{canonical}@{message.run_at.astimezone(UTC).isoformat()}"
+        canonical = f"{canonical}@{to_millis(message.run_at)}"  # as the job record keeps it, which may ask for it again
     return f"{message.version}:{hashlib.sha256(canonical.encode()).hexdigest()}"
 
 

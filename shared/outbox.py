@@ -48,8 +48,8 @@ class Posting:
 
     @property
     def lane(self) -> str:
-        """What is behind what: the group of an ordered posting; any other is alone."""
-        return self.group if self.ordered and self.group is not None else self.id
+        """What is behind what: the group of an ordered posting at its worker; any other is alone."""
+        return f"{self.worker}/{self.group}" if self.ordered and self.group is not None else self.id
 
 
 def due_at(posting: Posting, since: datetime) -> datetime:
@@ -130,6 +130,14 @@ class Outbox(Protocol):
 
         Raises:
             Unavailable: the store did not answer; it may be sent.
+        """
+        ...
+
+    def lane(self, name: str) -> Iterator[Posting]:
+        """The ordered postings of a lane that are neither sent nor parked, in the order of their commits, read consistently.
+
+        Raises:
+            Unavailable: the store did not answer.
         """
         ...
 

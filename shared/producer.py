@@ -56,6 +56,10 @@ class NotTaken:
     final: bool
 
 
+# A FIFO queue knows no delay of a single message. Sent without it, the job would begin too early.
+DELAY_ON_FIFO = NotTaken("DelayOnFifo", final=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """What became of a batch, by place in it: message ids of the sent, reasons of the others."""
@@ -171,7 +175,9 @@ def _send(queue: Queue, batch: Sequence[Outgoing]) -> Sequence[str | NotTaken]:
     except Unavailable as error:
         return [NotTaken(str(error), final=False)] * len(batch)
     except Refused as error:
-        return [NotTaken(str(error), final=True)] * len(batch)
+        if len(batch) == 1:
+            return [NotTaken(str(error), final=True)]
+        return [_send(queue, [message])[0] for message in batch]  # it is about one of them, perhaps
 
 
 def _batches(places: Sequence[int], size: Callable[[int], int]) -> Iterator[list[int]]:

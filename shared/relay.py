@@ -5,7 +5,6 @@ Dying between sending and marking sends a message again, and its idempotency key
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -60,19 +59,21 @@ class Relay:
             raise Unavailable(message, dependency="sqs")
 
     def _send_in_order(self, worker: str, postings: Sequence[Posting], held: set[str]) -> int:
-        """Send the first of each lane, then the second, and so on; give how many are left behind one that waits."""
-        left = 0
-        lanes: dict[str, deque[Posting]] = {}
+        """Send the first of each lane, then the second, and so on; give how many are left behind one that waits.
+
+        What waits before them is sent first, whoever should have sent it: so the stream and the sweeper keep one order.
+        """
+        lanes: dict[str, set[str]] = {}
         for posting in postings:
-            lanes.setdefault(posting.lane, deque()).append(posting)
-        while lanes:
-            for name in held & lanes.keys():
-                left += len(lanes.pop(name))
-            held |= {posting.lane for posting in self._send(worker, [lane[0] for lane in lanes.values()])}
-            for name in lanes.keys() - held:
-                lanes[name].popleft()
-            lanes = {name: lane for name, lane in lanes.items() if lane}
-        return left
+            lanes.setdefault(posting.lane, set()).add(posting.id)
+        waiting = {name: self.outbox.lane(name) for name in lanes if name not in held}
+        while waiting:
+            heads = {name: head for name, found in waiting.items() if (head := next(found, None)) is not None}
+            held |= {posting.lane for posting in self._send(worker, list(heads.values()))}
+            for name in heads.keys() - held:
+                lanes[name].discard(heads[name].id)
+            waiting = {name: waiting[name] for name in heads if name not in held and lanes[name]}
+        return sum(len(asked) for name, asked in lanes.items() if name in held)
 
     def _send(self, worker: str, postings: Sequence[Posting]) -> list[Posting]:
         """Send what is for one worker; give what is still to be sent."""

@@ -82,32 +82,37 @@ class Rescue:
             Unavailable: the store did not answer; nothing is lost.
         """
         for view in self.records.unended(shard, self.clock.now()):
+            if self.clock.now() > until:
+                return
             if view.status is Status.RUNNING and view.claim_until is not None and view.claim_until >= self.clock.now():
                 continue
             try:
                 self._rescue(view)
             except ClaimLost:
                 continue  # somebody works on it: its message is there
-            if self.clock.now() > until:
-                return
 
     def _rescue(self, view: JobView) -> None:
         now = self.clock.now()
-        try:
-            posting = self._posting(view)
-        except Refused:
-            posting = None
-        if posting is None or view.rescues >= MOST_RESCUES:
+        if view.rescues >= MOST_RESCUES or not self._posted(view, now):
             failure = Failure(now, "message-lost", "the message is gone from its queue", "message-lost", None)
             self.records.give_up(view, failure, now)
             self.telemetry.count("job_lost", NO_JOB_TYPE)
             self.telemetry.warn("job_lost", record=view.record, job_type=view.names["job_type"], rescues=view.rescues)
             return
-        self.outbox.post(posting, now)
         failpoint(Failpoint.RESCUED)
         self.records.note_rescue(view, now + self.lost_after, now)
         self.telemetry.count("job_rescued", NO_JOB_TYPE)
         self.telemetry.warn("job_rescued", record=view.record, job_type=view.names["job_type"], rescues=view.rescues)
+
+    def _posted(self, view: JobView, now: datetime) -> bool:
+        """Post the job's message; give whether that can be done at all."""
+        try:
+            posting = self._posting(view)
+            if posting is not None:
+                self.outbox.post(posting, now)
+        except Refused:
+            return False
+        return posting is not None
 
     def _posting(self, view: JobView) -> Posting | None:
         """The job's message, made anew from its record; None where it cannot be sent.

@@ -60,6 +60,7 @@ class UnitOfWork:
         token: this attempt's own name, that no other attempt has.
         record: of the job, where a client asked for it through the front door; messages about it name it.
         trace: of what asked for the job; goes on in what is enqueued and called here.
+        fifo: whether the worker's own queue is one.
         deadline: when the handler must have returned.
     """
 
@@ -78,6 +79,7 @@ class UnitOfWork:
     fences: Callable[[], int] | None = None
     record: str | None = None
     trace: Trace | None = None
+    fifo: bool = False
     random: Random = field(default_factory=SystemRandom)
     _number: int | None = None
     _staging: Staging = field(init=False)
@@ -194,20 +196,32 @@ class UnitOfWork:
         in the payload decide all the same: a message that was parked leaves a gap, and a replay comes late.
 
         Raises:
-            Refused: SQS would refuse the message, the wait is too long, or it is ordered without a group.
+            Refused: SQS would refuse the message, the wait is too long or for a FIFO queue, or it is ordered without a group.
         """
         wait = message.wait(self.clock.now())
         longer = max(delay, wait) if wait else delay
-        traced = self.traced(message)
         to = worker or self.worker
-        posting = posting_of(traced, self.tokens(), to, delay=longer, group=group, ordered=ordered)
+        if self.fifo and to == self.worker and (longer or message.run_at is not None):
+            text = "A FIFO queue runs a group in order: it takes neither a delay nor `run_at` of single messages."
+            raise Refused(text)
+        named = self.named(message)
+        posting = posting_of(named, self.tokens(), to, delay=longer, group=group, ordered=ordered)
         self._postings.append(posting)
 
-    def traced(self, message: Message) -> Message:
-        """The message with the trace of this job, if it has none of its own."""
-        if message.trace is not None or self.trace is None:
-            return message
-        return replace(message, trace=self.trace.child(self.tokens))
+    def named(self, message: Message) -> Message:
+        """The message with a name and a time, by which its copies are told from another request, and this job's trace.
+
+        What it has of its own stays.
+        """
+        trace = message.trace
+        if trace is None and self.trace is not None:
+            trace = self.trace.child(self.tokens)
+        return replace(
+            message,
+            job_id=message.job_id or self.tokens(),
+            enqueued_at=message.enqueued_at or self.clock.now(),
+            trace=trace,
+        )
 
     def reconcile(self, reconciliation: Reconciliation) -> None:
         """Settle a job that stopped as unknown, in the commit of this one; the commit fails if it is unknown no more.
@@ -259,8 +273,9 @@ class UnitOfWork:
             if not isinstance(use, Access) and use.name == dependency.name:
                 within = min(use.timeout, self.time_left())
                 failpoint(Failpoint.CALLING)
-                traced = {} if self.trace is None else {TRACEPARENT: self.trace.child(self.tokens).header}
-                sent = {**traced, **(headers or {})}
+                sent = dict(headers or {})
+                if self.trace is not None and TRACEPARENT not in {name.lower() for name in sent}:
+                    sent[TRACEPARENT] = self.trace.child(self.tokens).header
                 reply = self.transport.send(use, method, path, body=body, headers=sent, within=within)
                 failpoint(Failpoint.CALLED)
                 return reply

@@ -54,7 +54,7 @@ class Database:
             UNFINISHED: [UNFINISHED_OF, CREATED_AT],
         }
         _create(dynamodb, f"jobs-{suffix}", ["id"], **lists)
-        _create(dynamodb, f"outbox-{suffix}", ["lane", "id"], waiting=["pending", "due_at"])
+        _create(dynamodb, f"outbox-{suffix}", ["lane", "id"], waiting=["pending", "due_at"], lanes=["lane", "place"])
         return cls(dynamodb, f"jobs-{suffix}", f"outbox-{suffix}", names)
 
     def drop(self) -> None:
@@ -85,11 +85,11 @@ class Database:
 def _create(dynamodb: Any, name: str, keys: list[str], **indexes: list[str]) -> None:
     attributes = {*keys, *(key for index in indexes.values() for key in index)}
     more: dict[str, Any] = {}
-    if indexes:
-        more["GlobalSecondaryIndexes"] = [
+    for index, names in indexes.items():
+        kind = "LocalSecondaryIndexes" if names[0] == keys[0] else "GlobalSecondaryIndexes"
+        more.setdefault(kind, []).append(
             {"IndexName": index, "KeySchema": _schema(names), "Projection": {"ProjectionType": "KEYS_ONLY"}}
-            for index, names in indexes.items()
-        ]
+        )
     with contextlib.suppress(dynamodb.exceptions.ResourceInUseException):  # a busy machine's reply came too late
         dynamodb.create_table(
             TableName=name,

@@ -13,7 +13,8 @@ from infra.constructs.function import Function, Shape
 from infra.constructs.mapping import consume_stream
 from infra.constructs.queue_pair import DEAD_LETTER_RETENTION, encrypted_queue, seconds
 from infra.constructs.sending import let_send, sender_settings
-from infra.grants import OUTBOX_MARK, SEND, STREAM_READ, allow, allow_queue, allow_table
+from infra.grants import OUTBOX_SEND, QUERY_INDEX, SEND, STREAM_READ, allow, allow_queue, allow_table
+from shared.backends.outbox import LANES
 
 if TYPE_CHECKING:
     from aws_cdk import aws_sqs as sqs
@@ -60,7 +61,8 @@ class OutboxRelay(Construct):
         )
         self.function = function.resource
         allow(function.role, STREAM_READ, tables.outbox.table_stream_arn or "")
-        allow_table(function.role, tables.outbox, OUTBOX_MARK)
+        allow_table(function.role, tables.outbox, OUTBOX_SEND)
+        allow(function.role, QUERY_INDEX, f"{tables.outbox.table_arn}/index/{LANES}")
         allow_queue(function.role, self.failures, SEND)
         consume_stream(self, tables.outbox, self.function, self.failures)
         RelayAlarms(self, "Alarms", function=self.function, failures=self.failures, topic=foundation.topic)

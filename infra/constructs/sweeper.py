@@ -15,7 +15,7 @@ from infra.constructs.alarms import SweeperAlarms
 from infra.constructs.function import Function, Shape
 from infra.constructs.sending import let_send, sender_settings
 from infra.grants import OUTBOX_SWEEP, QUERY_INDEX, RESCUE, allow, allow_table
-from shared.backends.outbox import WAITING
+from shared.backends.outbox import LANES, WAITING
 from shared.backends.unended import INDEX
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class OutboxSweeper(Construct):
         )
         self.function = function.resource
         allow_table(function.role, outbox, OUTBOX_SWEEP)
-        allow(function.role, QUERY_INDEX, f"{outbox.table_arn}/index/{WAITING}")
+        allow(function.role, QUERY_INDEX, *(f"{outbox.table_arn}/index/{index}" for index in (WAITING, LANES)))
         jobs = foundation.tables.jobs
         allow_table(function.role, jobs, RESCUE)
         allow(function.role, QUERY_INDEX, f"{jobs.table_arn}/index/{INDEX}")

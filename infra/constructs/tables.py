@@ -10,7 +10,7 @@ from constructs import Construct
 
 from infra.names import camel
 from shared.backends.job_record_item import CREATED_AT, LISTED_FOR, LOOK_AT, UNENDED, UNFINISHED_OF
-from shared.backends.outbox import WAITING
+from shared.backends.outbox import LANES, PLACE, WAITING
 from shared.backends.owned_jobs import BY_OWNER, UNFINISHED
 from shared.backends.unended import INDEX
 
@@ -37,6 +37,9 @@ class Tables(Construct):
         _index(self.jobs, BY_OWNER, LISTED_FOR, CREATED_AT)
         _index(self.jobs, UNFINISHED, UNFINISHED_OF, CREATED_AT)
         _index(self.outbox, WAITING, "pending", "due_at")
+        self.outbox.add_local_secondary_index(
+            index_name=LANES, sort_key=_string(PLACE), projection_type=dynamodb.ProjectionType.KEYS_ONLY
+        )
 
     def business(self, table: Table) -> dynamodb.Table:
         """The table of that declaration."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shared.backends.job_record_item import WATCHED, names_in, uses
+from shared.backends.job_record_item import LOOK_AT, UNENDED, WATCHED, names_in, uses, watched_from
 from shared.clock import to_millis
 from shared.job_record import Status, operation_id
 
@@ -33,13 +33,12 @@ _TAKE = (
 )
 # Everything of the old life goes, but for when the job was first seen and whose it is.
 _BEGIN_ANEW = (
-    "SET #status = :running, #token = :token, #until = :until, updated_at = :now_text,"
+    "#status = :running, #token = :token, #until = :until, updated_at = :now_text,"
     " #owner = if_not_exists(#owner, :owner),"
     " created_at = if_not_exists(created_at, :now_text), job_type = :job_type, idempotency_key = :key,"
     " operation_id = :operation, #fingerprint = :fingerprint, payload = :payload, schema_version = :version,"
     " #death = :death, job_id = :job_id, run_at = :run_at, #attempts = :one"
-    " REMOVE #not_before, #expires, #ttl, #data, tags, first_failure, last_failure, ended_at,"
-    f" rescues, {WATCHED}"
+    " REMOVE #not_before, #expires, #ttl, #data, tags, first_failure, last_failure, ended_at, rescues"
 )
 
 
@@ -67,7 +66,12 @@ def begin_anew(claim: Claim, now: datetime, seen: JobView) -> dict[str, Any]:
     else:
         stay += " AND #expires = :seen_expires"
         values[":seen_expires"] = {"N": str(int(seen.expires.timestamp()))}
-    return _update(claim, now, _BEGIN_ANEW, stay, values)
+    if not claim.accepted:
+        return _update(claim, now, f"SET {_BEGIN_ANEW}, {WATCHED}", stay, values)
+    # What was accepted is watched from here on, as it was from its acceptance.
+    watched = watched_from(claim.record, now)
+    values |= {":shard": watched[UNENDED], ":look_at": watched[LOOK_AT]}
+    return _update(claim, now, f"SET {UNENDED} = :shard, {LOOK_AT} = :look_at, {_BEGIN_ANEW}", stay, values)
 
 
 def _update(claim: Claim, now: datetime, update: str, condition: str, more: dict[str, Any]) -> dict[str, Any]:

@@ -114,7 +114,8 @@ def read_failure(value: dict[str, Any] | None) -> Failure | None:
 
 def watched_from(record: str, now: datetime) -> dict[str, Any]:
     """The attributes by which a job is found whose message is lost: the shard of the index, and when to look."""
-    return {UNENDED: {"S": str(shard_of(record))}, LOOK_AT: {"S": (now + LOST_AFTER).isoformat()}}
+    look_at = (now + LOST_AFTER).astimezone(UTC)  # the index compares texts
+    return {UNENDED: {"S": str(shard_of(record))}, LOOK_AT: {"S": look_at.isoformat()}}
 
 
 def names_in(expression: str) -> dict[str, str]:

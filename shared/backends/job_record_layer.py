@@ -125,8 +125,8 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             *(self._reconciliation(reconciliation) for reconciliation in self.commit.reconciliations),
         ]
         entries += [self.items.entry(write) for write in self.commit.writes]
-        for posting in self.commit.postings:
-            item = write_posting(posting, self.now)
+        for number, posting in enumerate(self.commit.postings):
+            item = write_posting(posting, self.now, number)
             fresh = {"ConditionExpression": "attribute_not_exists(id)"}
             entries.append({"Put": {"TableName": self.outbox_table, "Item": item, **fresh}})
         self.client.transact_write_items(TransactItems=entries, ClientRequestToken=self.hold.token[:36])  # type: ignore[arg-type]

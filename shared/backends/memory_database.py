@@ -64,6 +64,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                 job_id=claim.job_id or "",
                 version=claim.version,
                 run_at=claim.run_at,
+                look_at=now + self.lost_after if claim.accepted else None,
                 names=names,
             )
             view = seen if step is Step.INCREMENT and seen is not None else fresh

@@ -47,6 +47,19 @@ class MemoryOutbox:
             posting = self.outbox[name]
             yield Overdue(replace(posting, delay=left_of(posting, self.posted[name], now)), since)
 
+    def lane(self, name: str) -> Iterator[Posting]:
+        """The ordered postings of a lane that wait, in the order of their commits."""
+        with self.lock:
+            waiting = [
+                posting
+                for posting in self.outbox.values()
+                if posting.ordered
+                and posting.lane == name
+                and posting.id not in self.sent
+                and posting.id not in self.parked
+            ]
+        yield from sorted(waiting, key=lambda posting: self.posted[posting.id])
+
     def park(self, posting: Posting, reason: str) -> None:
         """Keep it with its reason."""
         with self.lock:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from shared.backends.sqs_attributes import dead_letter_attributes, of_strings, to_event
 from shared.clock import to_millis
 from shared.errors import Refused
+from shared.producer import DELAY_ON_FIFO
 from shared.retry import LONGEST_WAIT
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from shared.clock import Clock
     from shared.delivery import Delivery
-    from shared.producer import Outgoing
+    from shared.producer import NotTaken, Outgoing
 
 
 DEDUPLICATION = timedelta(minutes=5)  # how long a FIFO queue knows what it was sent
@@ -82,9 +83,9 @@ class MemoryQueue:
     _sent_before: dict[str | None, tuple[str, float]] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def send(self, batch: Sequence[Outgoing]) -> list[str]:
-        """Take all; give their ids."""
-        return [self._sent(message) for message in batch]
+    def send(self, batch: Sequence[Outgoing]) -> list[str | NotTaken]:
+        """Take all but what a FIFO queue cannot hold back; give their ids."""
+        return [DELAY_ON_FIFO if self.fifo and message.delay else self._sent(message) for message in batch]
 
     def receive(
         self,

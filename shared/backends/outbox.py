@@ -15,10 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WAITING = "waiting"  # the index of items that are neither sent nor parked, by shard and due time; sparse, keys alone
+# The index of ordered items that wait, by lane and place. It is a local one, since only that can be read consistently: an item
+# that is missing there for a moment would be overtaken.
+LANES = "lanes"
+PLACE = "place"
 
 
-def write_posting(posting: Posting, now: datetime) -> dict[str, Any]:
-    """The item of a posting."""
+def write_posting(posting: Posting, now: datetime, number: int = 0) -> dict[str, Any]:
+    """The item of a posting, that its commit has put there as its `number`-th."""
     return {
         "lane": {"S": posting.lane},
         "id": {"S": posting.id},
@@ -28,6 +32,7 @@ def write_posting(posting: Posting, now: datetime) -> dict[str, Any]:
         "created_at": {"S": now.isoformat()},
         "pending": {"S": str(shard_of(posting.lane))},
         "due_at": {"S": due_at(posting, now).isoformat()},
+        **({PLACE: {"S": f"{now.isoformat()}/{number:03}"}} if posting.ordered else {}),
         **({"group": {"S": posting.group}} if posting.group is not None else {}),
         **({"attributes": {"M": {n: {"S": v} for n, v in posting.attributes.items()}}} if posting.attributes else {}),
     }
@@ -75,13 +80,28 @@ class DynamoDBOutbox:
                 TableName=self.table, Item=write_posting(posting, now), ConditionExpression="attribute_not_exists(id)"
             )
 
+    def lane(self, name: str) -> Iterator[Posting]:
+        """The ordered postings of a lane that wait, in the order of their commits."""
+        found = query(
+            self.client,
+            TableName=self.table,
+            IndexName=LANES,
+            ConsistentRead=True,
+            KeyConditionExpression="lane = :lane",
+            ExpressionAttributeValues={":lane": {"S": name}},
+        )
+        for keys in found:
+            item = self._waiting({name: keys[name] for name in ("lane", "id")})
+            if item is not None:
+                yield read_posting(item)
+
     def park(self, posting: Posting, reason: str) -> None:
         """Keep it with its reason; it never expires."""
         with translated("dynamodb"), contextlib.suppress(self.client.exceptions.ConditionalCheckFailedException):
             self.client.update_item(
                 TableName=self.table,
                 Key=_key(posting),
-                UpdateExpression="SET parked = if_not_exists(parked, :reason) REMOVE pending",
+                UpdateExpression="SET parked = if_not_exists(parked, :reason) REMOVE pending, place",
                 ConditionExpression="attribute_exists(id)",
                 ExpressionAttributeValues={":reason": {"S": reason}},
             )
@@ -93,7 +113,7 @@ class DynamoDBOutbox:
                 TableName=self.table,
                 Key=_key(posting),
                 UpdateExpression=(
-                    "SET sent_at = if_not_exists(sent_at, :now), #ttl = if_not_exists(#ttl, :ttl) REMOVE pending"
+                    "SET sent_at = if_not_exists(sent_at, :now), #ttl = if_not_exists(#ttl, :ttl) REMOVE pending, place"
                 ),
                 ConditionExpression="attribute_exists(id)",
                 ExpressionAttributeNames={"#ttl": "ttl"},
@@ -113,15 +133,13 @@ class DynamoDBOutbox:
             ExpressionAttributeValues={":shard": {"S": str(shard)}, ":before": {"S": before.isoformat()}},
         )
         for keys in found:
-            overdue = self._overdue({name: keys[name] for name in ("lane", "id")}, now)
-            if overdue is not None:
-                yield overdue
+            item = self._waiting({name: keys[name] for name in ("lane", "id")})
+            if item is not None:
+                yield Overdue(read_waiting(item, now), datetime.fromisoformat(item["due_at"]["S"]))
 
-    def _overdue(self, key: dict[str, Any], now: datetime) -> Overdue | None:
-        """The item itself: the index may still show what has been sent."""
+    def _waiting(self, key: dict[str, Any]) -> dict[str, Any] | None:
+        """The item itself, if it still waits: an index may show what has been sent."""
         with translated("dynamodb"):
             answer = self.client.get_item(TableName=self.table, Key=key, ConsistentRead=True)
-        item = answer.get("Item", {})
-        if "pending" not in item:
-            return None
-        return Overdue(read_waiting(item, now), datetime.fromisoformat(item["due_at"]["S"]))
+        item: dict[str, Any] = answer.get("Item", {})
+        return item if "pending" in item else None

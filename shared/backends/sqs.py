@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shared.backends.aws import translated
 from shared.backends.sqs_attributes import dead_letter_attributes, of_strings
-from shared.producer import NotTaken
+from shared.producer import DELAY_ON_FIFO, NotTaken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,10 +35,19 @@ class SqsQueue:
 
     def send(self, batch: Sequence[Outgoing]) -> Sequence[str | NotTaken]:
         """Send at most ten messages; an entry that SQS mentions in neither list counts as not sent."""
-        entries = [self._entry(str(place), message) for place, message in enumerate(batch)]
+        results: list[str | NotTaken] = [
+            DELAY_ON_FIFO if self._is_fifo and message.delay else NotTaken("NotMentioned", final=False)
+            for message in batch
+        ]
+        entries = [
+            self._entry(str(place), message)
+            for place, message in enumerate(batch)
+            if results[place] is not DELAY_ON_FIFO
+        ]
+        if not entries:
+            return results
         with translated("sqs"):
             answer = self.client.send_message_batch(QueueUrl=self.url, Entries=entries)
-        results: list[str | NotTaken] = [NotTaken("NotMentioned", final=False)] * len(batch)
         for entry in answer.get("Successful", []):
             results[int(entry["Id"])] = str(entry["MessageId"])
         for entry in answer.get("Failed", []):
@@ -77,7 +86,7 @@ class SqsQueue:
         entry: dict[str, Any] = {"Id": place, "MessageBody": message.body}
         if message.attributes:
             entry["MessageAttributes"] = of_strings(message.attributes)
-        if self._is_fifo:  # takes no delay of its own for a message, and needs a group: without one it is one by itself
+        if self._is_fifo:  # needs a group: without one a message is one by itself
             entry["MessageDeduplicationId"] = message.deduplication
             entry["MessageGroupId"] = message.group or message.deduplication
             return entry

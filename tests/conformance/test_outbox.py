@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from shared.backends.memory_database import MemoryDatabase
-from shared.backends.outbox import DynamoDBOutbox, read_posting
+from shared.backends.outbox import DynamoDBOutbox, read_posting, write_posting
 from shared.job_record import Commit, Hold, Status
 from shared.outbox import SHARDS, Overdue, Posting
 from tests.conformance.test_job_records import claim
@@ -162,3 +162,54 @@ def test_a_message_of_a_commit_waits_from_the_commit(stores: Stores) -> None:
     else:
         shelf = Moto(DynamoDBOutbox(records.layer.client, records.layer.outbox_table))
     assert overdue(shelf, LATER, LATER)[mine.id].since == START
+
+
+def lane(shelf: Shelf, group: str) -> list[Posting]:
+    return list(shelf.store.lane(posting(group=group, ordered=True).lane))
+
+
+def test_i12_what_waits_in_a_lane_is_found_in_the_order_of_its_commits(shelf: Shelf) -> None:
+    group, other = f"g{next(fresh)}", f"g{next(fresh)}"
+    seconds = (3, 0, 0.5, 2, 1)
+    posted = {second: posting(group=group, ordered=True) for second in seconds}
+    for second, each in posted.items():
+        shelf.store.post(each, START + timedelta(seconds=second))
+    shelf.store.post(posting(group=other, ordered=True), START)
+    shelf.store.post(posting(group=group), START)  # in no order
+    assert lane(shelf, group) == [posted[second] for second in sorted(seconds)]
+    shelf.store.mark_sent(posted[1], LATER)
+    shelf.store.park(posted[0], "why")
+    assert lane(shelf, group) == [posted[second] for second in (0.5, 2, 3)]
+
+
+def test_i12_messages_of_one_commit_are_in_the_order_in_which_it_enqueued_them(stores: Stores) -> None:
+    made, group = claim(), f"g{next(fresh)}"
+    stores.records.claim(made, START)
+    mine = tuple(posting(id=f"{-number}-{next(fresh)}", group=group, ordered=True) for number in range(12))
+    stores.records.commit(Hold(made.record, made.token), Commit(Status.COMPLETED, postings=mine), START)
+    records: Any = stores.records
+    store = (
+        records
+        if isinstance(records, MemoryDatabase)
+        else DynamoDBOutbox(records.layer.client, records.layer.outbox_table)
+    )
+    assert list(store.lane(mine[0].lane)) == list(mine)
+
+
+class Lagging:
+    """A table whose indexes show an item that was sent, and one that is gone."""
+
+    def query(self, **_: Any) -> dict[str, Any]:
+        return {"Items": [{"lane": {"S": "notes/g"}, "id": {"S": name}} for name in ("sent", "gone")]}
+
+    def get_item(self, *, Key: dict[str, Any], **_: Any) -> dict[str, Any]:  # noqa: N803 - as boto3 spells it
+        if Key["id"]["S"] == "gone":
+            return {}
+        item = write_posting(posting(group="g", ordered=True), START)
+        return {"Item": {name: value for name, value in item.items() if name not in {"pending", "place"}}}
+
+
+def test_what_an_index_still_shows_is_looked_at_again() -> None:
+    outbox = DynamoDBOutbox(Lagging(), "outbox")
+    assert list(outbox.lane("notes/g")) == []
+    assert list(outbox.overdue(0, LATER, LATER)) == []

@@ -275,3 +275,18 @@ def test_a_fifo_queue_takes_a_message_once(make: Callable[[bool], Queue]) -> Non
     fifo.store.send([message])
     fifo.store.send([message])
     assert len(fifo.receive()) == 1
+
+
+def test_a_fifo_queue_refuses_a_delay_for_good_and_takes_its_neighbours(make: Callable[[bool], Queue]) -> None:
+    fifo = make(True)
+    minute = timedelta(minutes=1)
+    messages = [
+        Outgoing(name, delay=delay, group="a", deduplication=name)
+        for name, delay in (("late", minute), ("now", timedelta(0)))
+    ]
+    late, now = fifo.store.send(messages)
+    assert (late.code, late.final) == ("DelayOnFifo", True)
+    assert isinstance(now, str)
+    assert [delivery.body for delivery in fifo.receive()] == ["now"]
+    (again,) = fifo.store.send(messages[:1])
+    assert again == late

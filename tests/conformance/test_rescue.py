@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import timedelta
+from datetime import timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,10 +14,11 @@ from shared.backends.unended import DynamoDBUnended
 from shared.claim import Granted
 from shared.errors import ClaimLost
 from shared.job_record import LOST_AFTER, Commit, JobView, Release, Status
+from shared.message import Message, fingerprint
 from shared.outbox import SHARDS
 from tests.conformance.test_acceptances import asked, claim_of, doors
 from tests.conformance.test_job_records import FAILURE
-from tests.world import START
+from tests.world import START, Note
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -66,6 +67,30 @@ def test_a_job_for_later_is_lost_so_much_later(doors: Doors) -> None:
     mine = accepted(doors, run_at=START + ahead)
     assert mine.record not in lost(doors, LOST + ahead - MINUTE)
     assert lost(doors, LOST + ahead)[mine.record].run_at == START + ahead
+
+
+@pytest.mark.parametrize("zone", [-12, 14])
+def test_a_job_for_later_is_lost_at_the_same_moment_in_every_zone(doors: Doors, zone: int) -> None:
+    ahead = timedelta(days=30)
+    mine = accepted(doors, run_at=(START + ahead).astimezone(timezone(timedelta(hours=zone))))
+    assert mine.record not in lost(doors, LOST + ahead - MINUTE)
+    assert mine.record in lost(doors, LOST + ahead)
+
+
+def test_a_job_is_sent_anew_under_the_fingerprint_that_it_was_accepted_with(doors: Doors) -> None:
+    exact = START + timedelta(microseconds=123456)
+    message = Message("note", 1, "k", '{"thing":"a"}', run_at=exact)
+    mine = accepted(doors, run_at=exact, fingerprint=fingerprint(message, Note(thing="a")))
+    view = lost(doors, LOST + MINUTE)[mine.record]
+    assert fingerprint(replace(message, run_at=view.run_at), Note(thing="a")) == view.fingerprint
+
+
+def test_a_replayed_job_of_a_client_is_watched_while_its_attempt_runs(doors: Doors) -> None:
+    mine = accepted(doors)
+    doors.records.bury(held(doors, mine).hold, 1, FAILURE, START)
+    held(doors, mine, token="replayed", death=1)  # and dies there, and its message is lost
+    assert mine.record not in lost(doors, LOST - MINUTE)
+    assert lost(doors, LOST)[mine.record].death == 1
 
 
 def test_a_job_that_was_given_back_is_lost_so_long_after_it_may_run_again(doors: Doors) -> None:

@@ -126,7 +126,7 @@ def test_a_fifo_queue_gets_what_the_relay_sends_with_and_without_a_group() -> No
     url = sqs.create_queue(QueueName="relayed.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
     fifo = SqsQueue(sqs, url)
     messages = [
-        Outgoing("one", delay=timedelta(seconds=5), group="g", deduplication="p1"),
+        Outgoing("one", group="g", deduplication="p1"),
         Outgoing("two", deduplication="p2"),
     ]
     assert all(isinstance(answer, str) for answer in fifo.send(messages))

@@ -22,7 +22,7 @@ from tests.aws import Database
 from tests.world import START, FakeClock
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
 FULL = Posting("p1", "payments", "{}", timedelta(seconds=7), "tenant", {"trace": "t"})
@@ -44,6 +44,9 @@ class Sent:
 
     def post(self, posting: Posting, now: datetime) -> None:
         """Nothing is posted here."""
+
+    def lane(self, name: str) -> Iterator[Posting]:
+        raise NotImplementedError
 
     def park(self, posting: Posting, reason: str) -> None:
         self.parked[posting.id] = reason

@@ -11,7 +11,8 @@ import pytest
 
 from functions import outbox_sweeper
 from functions.outbox_sweeper import Round
-from shared.errors import DeclarationError, Unavailable
+from shared.backends.outbox import shard_of
+from shared.errors import ClaimLost, DeclarationError, Refused, Unavailable
 from shared.job import Unique, job
 from shared.job_record import LOST_AFTER, Release, Status
 from shared.outbox import SHARDS
@@ -142,12 +143,53 @@ def test_a_replayed_job_that_is_lost_is_sent_anew_with_its_death() -> None:
     assert json.loads(posting.attributes["tahan.dead-letter"]) == {"death": 1}
 
 
-def test_a_job_with_run_at_is_sent_anew_as_it_was_asked_for() -> None:
+@pytest.mark.parametrize("run_at", [START.isoformat(), "2025-12-31T22:00:00.123456-01:00"])
+def test_a_job_with_run_at_is_sent_anew_as_it_was_asked_for(run_at: str) -> None:
     world = World.of(failing([1]))
-    asked_for = body(run_at=START.isoformat())
+    asked_for = body(run_at=run_at)
     given_back(world, asked_for)
     (posting,) = rescued(world)
     assert world.run(posting.body)[0] == Completed(2)
+
+
+def test_one_that_cannot_be_posted_keeps_no_other_from_its_rescue() -> None:
+    world = World.of(failing([1, 1]))
+    world.run(body())
+    world.run(body(idempotency_key="k2"))
+    world.clock.pass_(LOST_AFTER + timedelta(days=1))
+    post, refusing = world.database.post, True
+
+    def posts(posting: Posting, now: datetime) -> None:
+        nonlocal refusing
+        if refusing:
+            refusing = False
+            message = "dynamodb refuses it"
+            raise Refused(message)
+        post(posting, now)
+
+    world.database.post = posts
+    assert len(rescued(world)) == 1
+    assert sorted(view.status for view in world.database.records.values()) == [Status.DEAD_LETTERED, Status.RETRYING]
+
+
+def test_a_rescue_ends_with_its_invocation_also_where_others_are_faster() -> None:
+    world = World.of(failing([1, 1, 1]))
+    for key in ("k1", "k2", "k3"):
+        world.run(body(idempotency_key=key))
+    world.clock.pass_(LOST_AFTER + timedelta(days=1))
+    looked: list[str] = []
+
+    def taken(view: Any, *_: object) -> None:
+        looked.append(view.record)
+        world.clock.pass_(MINUTE)
+        message = "the other sweep noted it"
+        raise ClaimLost(message)
+
+    world.database.note_rescue = taken
+    shards = {shard_of(record) for record in world.database.records}
+    for shard in shards:
+        rescue_of(world).rescue(shard, world.clock.now())
+    assert len(looked) == len(shards)
 
 
 # Recurrence.
@@ -252,6 +294,30 @@ def test_a_fifo_queue_has_no_job_that_nobody_gives_a_group(options: dict[str, An
         Worker("notes", jobs=jobs, fifo=True)
 
 
+def test_a_leap_day_comes_and_no_hour_is_missing_on_the_day_when_clocks_are_put_forward() -> None:
+    assert latest("0 0 29 2 *", datetime(2027, 3, 1, tzinfo=UTC)) == datetime(2024, 2, 29, tzinfo=UTC)
+    assert latest("30 2 29 3 *", datetime(2026, 3, 29, 4, tzinfo=UTC)) == datetime(2026, 3, 29, 2, 30, tzinfo=UTC)
+
+
+# Unique while active.
+
+
+def test_r1_1_a_job_that_a_handler_enqueues_is_another_one_after_the_end_of_the_last() -> None:
+    def handler(payload: Note, work: UnitOfWork) -> None:
+        if payload.text == "asks":
+            work.enqueue(note_job().message(Note(thing="b"), "refresh"))
+
+    world = World.of(handler, unique=Unique.WHILE_ACTIVE)
+    for number in range(2):
+        asks = body(idempotency_key=f"asks-{number}", payload={"thing": "a", "text": "asks"})
+        assert world.execute(asks) == Completed(1)
+        text = list(world.database.outbox.values())[-1].body
+        world.clock.pass_(MINUTE)
+        assert world.execute(text) == Completed(1)
+        world.clock.pass_(MINUTE)
+        assert world.execute(text) == Duplicate("completed")
+
+
 # The round.
 
 
@@ -281,6 +347,22 @@ def test_each_part_of_a_round_is_tried_whatever_became_of_the_others() -> None:
         Round(*parts).make(START)
     assert sorted(set(asked)) == ["recurring", "rescue", "sweeper"]
     assert asked.count("rescue") == SHARDS
+
+
+def test_a_part_that_fails_as_nobody_thought_of_stops_no_other() -> None:
+    asked: list[str] = []
+
+    class Broken:
+        def __getattr__(self, _: str) -> Any:
+            def ask(*_: object) -> None:
+                asked.append("broken")
+                raise KeyError
+
+            return ask
+
+    with pytest.raises(KeyError):
+        Round(Broken(), Part("rescue", asked), Broken()).make(START)  # type: ignore[arg-type]
+    assert asked == ["broken", "broken"] + ["rescue"] * SHARDS
 
 
 def test_the_round_is_told_by_its_settings_where_messages_go_and_what_recurs() -> None:

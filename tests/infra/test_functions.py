@@ -175,3 +175,6 @@ def test_the_sweeper_runs_every_minute_and_ends_before_the_next(walk: Walk) -> N
     (index,) = outbox["GlobalSecondaryIndexes"]
     assert (index["IndexName"], index["Projection"]) == ("waiting", {"ProjectionType": "KEYS_ONLY"})
     assert [key["AttributeName"] for key in index["KeySchema"]] == ["pending", "due_at"]
+    (lanes,) = outbox["LocalSecondaryIndexes"]
+    assert (lanes["IndexName"], lanes["Projection"]) == ("lanes", {"ProjectionType": "KEYS_ONLY"})
+    assert [key["AttributeName"] for key in lanes["KeySchema"]] == ["lane", "place"]

@@ -59,9 +59,11 @@ MATRIX = {
         "FoundationKey": KEY,
         "FoundationTablesOutbox": {
             "dynamodb:DescribeStream",
+            "dynamodb:GetItem",
             "dynamodb:GetRecords",
             "dynamodb:GetShardIterator",
             "dynamodb:ListStreams",
+            "dynamodb:Query",  # of the index of lanes
             "dynamodb:UpdateItem",
         },
         "OutboxRelayGivenUp": {"sqs:SendMessage"},

@@ -83,7 +83,7 @@ class Queue(MemoryQueue):
         self.history = history
         self.faults = faults
 
-    def send(self, batch: Sequence[Outgoing]) -> list[str | NotTaken]:  # type: ignore[override]  # as SQS, not as the twin
+    def send(self, batch: Sequence[Outgoing]) -> list[str | NotTaken]:
         answers: list[str | NotTaken] = []
         for message in batch:
             if self.faults.happens("refused"):

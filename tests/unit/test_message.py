@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from shared.errors import Malformed, NewerVersion, Refused
 from shared.job import JobTypes
 from shared.limits import check_message
-from shared.message import Message, check_key, fingerprint, read_message, typed_payload
+from shared.message import FORMAT, Message, check_key, fingerprint, read_message, typed_payload
+from shared.outcome import Because, Postponed
 from shared.payload import Payload
 from shared.strict_json import json_text
-from tests.world import body, note_job
+from tests.world import World, body, note_job
 
 
 class Amount(Payload):
@@ -103,6 +104,9 @@ def test_pay_11_what_is_not_the_expected_json_is_malformed(text: str) -> None:
         {"unknown": 1},
         {"enqueued_at": "2026-01-01T00:00:00"},
         {"job_id": ""},
+        {"format": 0},
+        {"format": "2"},
+        {"format": True},
     ],
     ids=str,
 )
@@ -201,6 +205,15 @@ def test_no_number_breaks_the_reader(digits: str) -> None:
         read_message(f'{{"job_type":"note","idempotency_key":"k","payload":{{"n":{digits}}}}}')
     except Malformed:
         return
+
+
+def test_i46_a_message_in_a_later_format_waits_for_the_deploy_that_knows_it() -> None:
+    with pytest.raises(NewerVersion):
+        read_message(body(format=FORMAT + 1, unknown=1, idempotency_key=...))
+    assert read_message(body(format=FORMAT)) == read_message(body())
+    outcome, acknowledged = World.of().run(body(format=FORMAT + 1, run_at_most=1))
+    assert isinstance(outcome, Postponed)
+    assert (outcome.because, acknowledged) == (Because.NEWER_VERSION, False)
 
 
 def test_versions_newer_wait_and_older_are_refused() -> None:

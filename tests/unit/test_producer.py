@@ -67,6 +67,21 @@ def test_what_stays_throttled_is_reported_after_a_few_rounds() -> None:
     assert len(stub.batches) == 4
 
 
+def test_i13_one_message_for_which_a_whole_batch_is_refused_takes_no_neighbour_along() -> None:
+    class Strict(Stub):
+        def send(self, batch: Sequence[Outgoing]) -> Sequence[str | NotTaken]:
+            if any(message.body == "bad" for message in batch):
+                self.batches.append(list(batch))
+                text = "sqs refuses it (InvalidParameterValue)."
+                raise Refused(text)
+            return super().send(batch)
+
+    stub = Strict()
+    sent, failed = send(stub, "a", "bad", "b")
+    assert (sent, failed) == ([0, 2], {1: "sqs refuses it (InvalidParameterValue)."})
+    assert [[message.body for message in batch] for batch in stub.batches] == [["a", "bad", "b"], ["a"], ["bad"], ["b"]]
+
+
 def test_an_answer_that_never_came_is_asked_again() -> None:
     stub = Stub(down=2)
     assert send(stub, "a", "b") == ([0, 1], {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,7 +17,11 @@ from shared.outcome import Because, Completed, DeadLettered, Postponed
 from shared.producer import Producer
 from shared.relay import Relay
 from shared.telemetry import NO_JOB_TYPE, Silent
+from shared.worker import Worker
 from tests.world import START, Counter, FakeClock, Note, NotingQueue, World, body, event, note_job, record_of
+
+if TYPE_CHECKING:
+    from shared.unit_of_work import UnitOfWork
 
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
@@ -150,3 +154,26 @@ def test_a_moment_that_cannot_be_reckoned_with_is_malformed_and_no_poison(moment
     assert isinstance(outcome, DeadLettered)
     assert outcome.failure.reason == "invalid-run-at"
     assert isinstance(World.of().execute(body(enqueued_at=moment)), Completed)
+
+
+def test_on_a_fifo_queue_a_job_whose_time_has_come_runs() -> None:
+    world = World(Worker("notes", jobs=(note_job(),), fifo=True))
+    assert world.execute(at(-HOUR), group="g") == Completed(1)
+
+
+@pytest.mark.parametrize("wait", [-HOUR, HOUR])
+@pytest.mark.parametrize("options", [{"delay": MINUTE}, {}])
+def test_a_handler_on_a_fifo_queue_cannot_put_off_what_it_sends_there(options: dict[str, Any], wait: timedelta) -> None:
+    later = None if options else START + wait
+    refused: list[str] = []
+
+    def handler(_: Note, work: UnitOfWork) -> None:
+        message = note_job().message(Note(thing="b"), "later", run_at=later)
+        work.enqueue(message, worker="others", **options)
+        with pytest.raises(Refused, match="FIFO") as caught:
+            work.enqueue(message, group="g", **options)
+        refused.append(str(caught.value))
+
+    world = World(Worker("notes", jobs=(note_job(handler),), fifo=True))
+    assert world.execute(body(), group="g") == Completed(1)
+    assert len(refused) == 1

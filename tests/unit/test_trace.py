@@ -113,6 +113,22 @@ def test_the_trace_goes_on_in_log_lines_messages_and_calls() -> None:
     assert read_trace(heard[0]["traceparent"]).trace_id == TRACE  # type: ignore[union-attr]
 
 
+def test_a_call_names_one_trace_also_where_the_handler_gives_its_own() -> None:
+    def handler(_: Note, work: Any) -> None:
+        work.call(SHOP, "GET", "/", headers={"Traceparent": "mine"})
+
+    world = World.of(handler, uses=(SHOP,))
+    heard: list[Any] = []
+
+    def answer(_method: str, _path: str, _body: object, headers: object) -> Reply:
+        heard.append(headers)
+        return Reply(200, {})
+
+    world.transport.answer = answer
+    assert world.execute(body(traceparent=HEADER)) == Completed(1)
+    assert heard == [{"Traceparent": "mine"}]
+
+
 def test_the_trace_goes_on_where_a_job_has_to_be_reconciled_and_where_it_dies() -> None:
     def handler(payload: Note, _: Any) -> None:
         if payload.text == "unknown":
