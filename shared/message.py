@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,8 +21,10 @@ from shared.trace import TRACEPARENT, read_trace
 from shared.wrapping import unwrapped
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
+    from shared.clock import Tokens
     from shared.job import Job, JobTypes
     from shared.payload import Payload
     from shared.trace import Trace
@@ -70,6 +72,18 @@ class Message:
     def wait(self, now: datetime) -> timedelta:
         """Time until it may run."""
         return timedelta(0) if self.run_at is None else max(self.run_at - now, timedelta(0))
+
+    def stamped(self, tokens: Tokens, now: datetime, trace: Callable[[], Trace | None]) -> Message:
+        """The message with a name and a time, by which its copies are told from another request, and a trace.
+
+        What it has of its own stays.
+        """
+        return replace(
+            self,
+            job_id=self.job_id or tokens(),
+            enqueued_at=self.enqueued_at or now,
+            trace=self.trace or trace(),
+        )
 
     def body(self) -> str:
         """The JSON text to send; what SQS would refuse in it is escaped."""

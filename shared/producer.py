@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
@@ -133,12 +133,7 @@ class Producer:
         if self.fifo and (group is None or delay or message.run_at is not None):
             text = "A FIFO queue wants a group, and takes neither a delay nor `run_at` of single messages."
             raise Refused(text)
-        stamped = replace(
-            message,
-            job_id=message.job_id or self.tokens(),
-            enqueued_at=message.enqueued_at or self.clock.now(),
-            trace=message.trace or begun(self.tokens),
-        )
+        stamped = message.stamped(self.tokens, self.clock.now(), lambda: begun(self.tokens))
         body = stamped.body()
         check_message(body, {})
         if group is not None:

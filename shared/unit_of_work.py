@@ -6,25 +6,19 @@ overwrite and no write skew. What DynamoDB or SQS would refuse is refused here, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Protocol
 
 from shared.errors import DeclarationError, Refused, Stopping
 from shared.failpoints import Failpoint, failpoint
-from shared.item import Create, Item, Replace, Write
-from shared.limits import (
-    TRANSACTION_BYTES,
-    TRANSACTION_ITEMS,
-    Value,
-    check_item,
-)
 from shared.outbox import Posting, posting_of
 from shared.staging import Staging
 from shared.table import Access, Right, Table
 from shared.tag import Fresh, Tag, Version
 from shared.trace import TRACEPARENT
+from shared.transaction import check_transaction
 
 if TYPE_CHECKING:
     import threading
@@ -33,13 +27,13 @@ if TYPE_CHECKING:
     from shared.cache_store import Loaded
     from shared.clock import Clock, Tokens
     from shared.dependency import Dependency, Reply, Transport
-    from shared.item import ItemStore
+    from shared.item import Item, ItemStore, Write
     from shared.job_record import Reconciliation
+    from shared.limits import Value
     from shared.message import Message
     from shared.trace import Trace
 
 TOMBSTONE_KEPT = timedelta(days=30)
-_RECORD_ITEMS = 1  # the job record's own place in the transaction
 
 
 class Guard(Protocol):
@@ -209,19 +203,8 @@ class UnitOfWork:
         self._postings.append(posting)
 
     def named(self, message: Message) -> Message:
-        """The message with a name and a time, by which its copies are told from another request, and this job's trace.
-
-        What it has of its own stays.
-        """
-        trace = message.trace
-        if trace is None and self.trace is not None:
-            trace = self.trace.child(self.tokens)
-        return replace(
-            message,
-            job_id=message.job_id or self.tokens(),
-            enqueued_at=message.enqueued_at or self.clock.now(),
-            trace=trace,
-        )
+        """The message as it is sent from here, with this job's trace."""
+        return message.stamped(self.tokens, self.clock.now(), lambda: self.trace and self.trace.child(self.tokens))
 
     def reconcile(self, reconciliation: Reconciliation) -> None:
         """Settle a job that stopped as unknown, in the commit of this one; the commit fails if it is unknown no more.
@@ -305,19 +288,7 @@ class UnitOfWork:
             Refused: they do not fit into one transaction.
         """
         writes = self._staging.writes
-        number = len(writes) + len(self._postings) + len(self._reconciliations) + _RECORD_ITEMS
-        if number > TRANSACTION_ITEMS:
-            message = (
-                f"{len(writes)} items + {len(self._postings)} messages + {len(self._reconciliations)} settled jobs + the job"
-                f" record = {number}: DynamoDB commits {TRANSACTION_ITEMS} in one transaction; split the job."
-            )
-            raise Refused(message)
-        size = sum(
-            check_item(write.attributes, (), "item") for write in writes if isinstance(write, Create | Replace)
-        ) + sum(len(posting.body.encode()) for posting in self._postings)
-        if size > TRANSACTION_BYTES:
-            message = f"{size} bytes: DynamoDB commits {TRANSACTION_BYTES} in one transaction; split the job."
-            raise Refused(message)
+        check_transaction(writes, self._postings, self._reconciliations)
         return writes
 
     def _demand(self, table: Table, right: Right) -> None:

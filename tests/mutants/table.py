@@ -2369,8 +2369,8 @@ MUTANTS = (
     Mutant(
         "the trace goes on in messages",
         "shared/unit_of_work.py",
-        "            trace = self.trace.child(self.tokens)\n",
-        "            pass\n",
+        "lambda: self.trace and self.trace.child(self.tokens)",
+        "lambda: None",
         "tests/unit/test_trace.py",
     ),
     Mutant(
@@ -3034,8 +3034,8 @@ MUTANTS = (
     Mutant(
         "what a handler enqueues has a name and a time of its own",
         "shared/unit_of_work.py",
-        "            job_id=message.job_id or self.tokens(),\n            enqueued_at=message.enqueued_at or self.clock.now(),\n",
-        "",
+        "        named = self.named(message)\n",
+        "        named = message\n",
         "tests/functions/test_rounds.py",
     ),
     Mutant(
