@@ -11,6 +11,7 @@ from ops.exits import CommandError, Exit
 from ops.explained import explained
 from ops.watch import Watch, exit_of
 from shared.operation import OF_JOB, OperationStatus, operation_of
+from shared.trace import read_trace
 
 if TYPE_CHECKING:
     import argparse
@@ -82,6 +83,7 @@ def described(seen: Seen, *, whole: bool) -> Mapping[str, object]:
         "not_before": _text(view.not_before),
         "claimed_until": _text(view.claim_until) if operation.status is OperationStatus.RUNNING else None,
         "ended_at": _text(view.ended_at),
+        "trace_id": None if (trace := read_trace(view.trace)) is None else trace.trace_id,
         "deaths": view.death or None,
         "sent_anew": view.rescues or None,
         "error": None if operation.error is None else operation.error.get("code"),

@@ -28,6 +28,7 @@ class Acceptance:
         token: the request's own name; a try whose reply was lost is known by it.
         posting: the message that asks the worker for the job.
         run_at: before which the job does not run.
+        trace: of the request, as a `traceparent`.
         base: of a key that is unique only while its job is active: the record of its first generation.
         generation: the one that is asked for; `record` is its record.
     """
@@ -42,6 +43,7 @@ class Acceptance:
     token: str
     posting: Posting
     run_at: datetime | None = None
+    trace: str | None = None
     base: str | None = None
     generation: int = 0
 

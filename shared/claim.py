@@ -31,6 +31,7 @@ class Claim:
         death: the delivery's count of deaths; it must equal the record's.
         accepted: whether the record must be there already, since the front door wrote it.
         job_id: the message's own name; empty where it has none.
+        trace: of what asked for the job, as a `traceparent`.
         run_at: before which the job must not run, as its message says.
         reopens: when the message was made, if its key is unique only while a job is active.
     """
@@ -48,6 +49,7 @@ class Claim:
     death: int
     accepted: bool = False
     job_id: str | None = None
+    trace: str | None = None
     reopens: datetime | None = None
     run_at: datetime | None = None
 

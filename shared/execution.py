@@ -161,6 +161,7 @@ class Execution:
             death=run.death,
             accepted=run.message.record is not None,
             job_id=run.message.job_id,
+            trace=None if run.trace is None else run.trace.header,
             reopens=run.reopens,
             run_at=run.message.run_at,
         )

@@ -202,6 +202,7 @@ class Intake:
             token=token,
             posting=posting_of(message, token, self.workers[message.job_type], delay=message.wait(now), group=None),
             run_at=message.run_at,
+            trace=None if message.trace is None else message.trace.header,
             base=asked.record(0) if asked.job.unique is Unique.WHILE_ACTIVE else None,
             generation=generation,
         )

@@ -126,6 +126,7 @@ class JobView:
 
     Attributes:
         job_id: name of the message that the claim found first.
+        trace: what asked for the job, as a `traceparent`; empty where nobody said.
         version: of the payload's schema.
         ended_at: when it ended or was last dead-lettered.
         look_at: when its message is lost, if the job has not ended by then.
@@ -145,6 +146,7 @@ class JobView:
     expires: datetime | None = None
     payload: str | None = None
     job_id: str | None = None
+    trace: str | None = None
     version: int = 1
     run_at: datetime | None = None
     ended_at: datetime | None = None

@@ -17,6 +17,7 @@ from shared.message import Message
 from shared.outbox import posting_of
 from shared.outcome import Failure
 from shared.telemetry import NO_JOB_TYPE
+from shared.trace import read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -130,6 +131,7 @@ class Rescue:
             names["idempotency_key"],
             view.payload,
             job_id=view.job_id or None,
+            trace=read_trace(view.trace),
             record=None if names["owner"] == SYSTEM else view.record,
             run_at=view.run_at,
         )

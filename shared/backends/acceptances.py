@@ -197,6 +197,8 @@ def write_accepted(acceptance: Acceptance, now: datetime) -> dict[str, Any]:
         LISTED_FOR: acceptance.owner,
         UNFINISHED_OF: acceptance.owner,
     }
+    if acceptance.trace is not None:
+        texts["trace"] = acceptance.trace
     waits: dict[str, Any] = {}
     if acceptance.run_at is not None:
         moment = {"N": str(to_millis(acceptance.run_at))}

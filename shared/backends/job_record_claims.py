@@ -29,6 +29,7 @@ _TAKE = (
     " operation_id = if_not_exists(operation_id, :operation), #fingerprint = if_not_exists(#fingerprint, :fingerprint),"
     " payload = if_not_exists(payload, :payload), schema_version = if_not_exists(schema_version, :version),"
     " #death = if_not_exists(#death, :death), job_id = if_not_exists(job_id, :job_id),"
+    " #trace = if_not_exists(#trace, :trace),"
     " run_at = if_not_exists(run_at, :run_at)"
 )
 # Everything of the old life goes, but for when the job was first seen and whose it is.
@@ -37,7 +38,7 @@ _BEGIN_ANEW = (
     " #owner = if_not_exists(#owner, :owner),"
     " created_at = if_not_exists(created_at, :now_text), job_type = :job_type, idempotency_key = :key,"
     " operation_id = :operation, #fingerprint = :fingerprint, payload = :payload, schema_version = :version,"
-    " #death = :death, job_id = :job_id, run_at = :run_at, #attempts = :one"
+    " #death = :death, job_id = :job_id, #trace = :trace, run_at = :run_at, #attempts = :one"
     " REMOVE #not_before, #expires, #ttl, #data, tags, first_failure, last_failure, ended_at, rescues"
 )
 
@@ -93,6 +94,7 @@ def _update(claim: Claim, now: datetime, update: str, condition: str, more: dict
         ":version": {"N": str(claim.version)},
         ":death": {"N": str(claim.death)},
         ":job_id": {"S": claim.job_id or ""},
+        ":trace": {"S": claim.trace or ""},
         ":run_at": {"N": "0" if claim.run_at is None else str(to_millis(claim.run_at))},
         ":max": {"N": str(claim.max_attempts)},
         ":none": {"N": "0"},

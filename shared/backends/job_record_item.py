@@ -23,6 +23,7 @@ NAMES = {
     "#death": "death",
     "#fingerprint": "fingerprint",
     "#not_before": "not_before",
+    "#trace": "trace",
 }
 UNENDED = "unended"  # key of the sparse index of jobs whose message may be lost, by shard and time to look
 LOOK_AT = "look_at"
@@ -59,6 +60,7 @@ def read_view(record: str, item: dict[str, Any]) -> JobView:
         expires=None if expires is None else datetime.fromtimestamp(expires, UTC),
         payload=text("payload"),
         job_id=text("job_id"),
+        trace=text("trace"),
         version=number("schema_version") or 1,
         run_at=None if run_at is None else from_millis(run_at),
         look_at=None if "look_at" not in item else datetime.fromisoformat(item["look_at"]["S"]),

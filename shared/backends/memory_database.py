@@ -62,6 +62,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                 claim.death,
                 payload=claim.payload,
                 job_id=claim.job_id or "",
+                trace=claim.trace or "",
                 version=claim.version,
                 run_at=claim.run_at,
                 look_at=now + self.lost_after if claim.accepted else None,
@@ -74,6 +75,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                 attempts=view.attempts + 1,
                 token=claim.token,
                 job_id=claim.job_id or "" if view.job_id is None else view.job_id,
+                trace=claim.trace or "" if view.trace is None else view.trace,
                 claim_until=claim.until,
                 not_before=None,
             )
@@ -104,6 +106,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                 acceptance.fingerprint,
                 not_before=acceptance.run_at,
                 run_at=acceptance.run_at,
+                trace=acceptance.trace,
                 version=acceptance.version,
                 look_at=max(now, acceptance.run_at or now) + self.lost_after,
                 payload=acceptance.payload,

@@ -150,12 +150,12 @@ def test_what_an_attempt_holds_is_left_alone(doors: Doors, act: str) -> None:
 
 def test_a_job_from_the_queue_is_watched_once_it_was_given_back(doors: Doors) -> None:
     acceptance = asked()
-    claim = replace(claim_of(acceptance), run_at=START, job_id="j")
+    claim = replace(claim_of(acceptance), run_at=START, job_id="j", trace="t")
     granted = doors.records.claim(claim, START)
     assert isinstance(granted, Granted)
     doors.records.release(granted.hold, Release(START), START)
     view = lost(doors, LOST)[acceptance.record]
-    assert (view.names["owner"], view.job_id, view.run_at) == ("system", "j", START)
+    assert (view.names["owner"], view.job_id, view.trace, view.run_at) == ("system", "j", "t", START)
     assert json.loads(view.payload or "") == {"thing": "a"}
 
 

@@ -75,6 +75,14 @@ def test_g10_a_job_whose_message_is_gone_is_sent_anew_and_ends() -> None:
     assert rescued(world) == []
 
 
+def test_r3_5_a_job_that_is_sent_anew_stays_in_its_trace() -> None:
+    world = World.of(failing([1]))
+    header = f"00-{'a' * 32}-{'b' * 16}-01"
+    given_back(world, body(traceparent=header))
+    (posting,) = rescued(world)
+    assert json.loads(posting.body)["traceparent"] == header
+
+
 def test_a_message_that_is_there_after_all_is_a_duplicate() -> None:
     world = World.of(failing([1]))
     given_back(world, body())

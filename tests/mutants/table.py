@@ -3066,4 +3066,18 @@ MUTANTS = (
         "        if self.worker.fifo or moment:\n",
         "tests/unit/test_run_at.py",
     ),
+    Mutant(
+        'a job that is sent anew stays in its trace',
+        'shared/rescue.py',
+        '            trace=read_trace(view.trace),\n',
+        '',
+        'tests/functions/test_rounds.py',
+    ),
+    Mutant(
+        'a claim keeps the trace that asked first',
+        'shared/backends/job_record_claims.py',
+        '    " #trace = if_not_exists(#trace, :trace),"\n',
+        '',
+        'tests/conformance/test_rescue.py',
+    ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -72,7 +73,8 @@ def stack(aws_endpoint: str) -> Stack:
         "Outputs": {"QueuePayments": {"Value": {"Ref": "Queue"}}, "JobsTable": {"Value": database.jobs_table}},
     }
     cloudformation = client("cloudformation")
-    cloudformation.create_stack(StackName=name, TemplateBody=json.dumps(template))
+    with contextlib.suppress(cloudformation.exceptions.AlreadyExistsException):  # a busy machine's reply came too late
+        cloudformation.create_stack(StackName=name, TemplateBody=json.dumps(template))
     (made,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
     outputs = {output["OutputKey"]: output["OutputValue"] for output in made["Outputs"]}
     return Stack(name, outputs["QueuePayments"], database)
