@@ -2005,8 +2005,8 @@ MUTANTS = (
     Mutant(
         "only a message with another name begins a key anew",
         "shared/claim.py",
-        "claim.job_id == seen.job_id or",
-        "False or",
+        "claim.job_id in {None, seen.job_id, *seen.earlier}",
+        "claim.job_id is None",
         "tests/conformance/test_generations.py",
     ),
     Mutant(
@@ -2967,5 +2967,19 @@ MUTANTS = (
         "        if self.worker.fifo:\n",
         "        if self.worker.fifo or moment:\n",
         "tests/unit/test_run_at.py",
+    ),
+    Mutant(
+        "an old copy from a producer whose clock is ahead runs no second time",
+        "shared/claim.py",
+        "{None, seen.job_id, *seen.earlier}",
+        "{None, seen.job_id}",
+        "tests/conformance/test_generations.py",
+    ),
+    Mutant(
+        "the names of a key's earlier jobs are kept by the table",
+        "shared/backends/job_record_claims.py",
+        "    if claim.reopens is not None:\n",
+        "    if False:\n",
+        "tests/conformance/test_generations.py",
     ),
 )
