@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared.acceptance import Accepted, OtherPayload, Overtaken, Replayed
-from shared.claim import Ended, Granted, HeldByOther, KeyReused, Step, decide
+from shared.backends.memory_database import MemoryDatabase
+from shared.claim import NAMES_KEPT, Ended, Granted, HeldByOther, KeyReused, Step, decide
 from shared.job_record import RETENTION, Commit, Status, record_id
+from shared.outbox import LONGEST_SCHEDULE
 from tests.conformance.test_acceptances import asked, claim_of, doors
 from tests.conformance.test_job_records import FAILURE, again, claim, granted
 from tests.world import START
@@ -59,6 +61,29 @@ def test_a_copy_whose_producer_has_a_clock_ahead_is_a_duplicate(stores: Stores) 
     first = named("a", made=LATER)
     done(stores, first)
     assert isinstance(stores.records.claim(again(first, job_id="a", reopens=LATER), LATER), Ended)
+
+
+def test_an_old_copy_whose_producer_has_a_clock_ahead_runs_no_second_time(stores: Stores) -> None:
+    first = named("a", made=LATER + timedelta(hours=1))
+    done(stores, first)
+    second = again(first, job_id="b", reopens=LATER)
+    for job_id in ("b", "c", "d"):
+        third = again(second, job_id=job_id, reopens=LATER)
+        stores.records.commit(
+            granted(stores, third, LATER).hold, Commit(Status.COMPLETED), LATER - timedelta(minutes=1)
+        )
+    assert isinstance(stores.records.claim(again(first, job_id="a", reopens=first.reopens), LATER), Ended)
+    assert stores.records.view(first.record).earlier == ("a", "b", "c")
+
+
+def test_the_names_that_are_kept_are_the_latest(stores: Stores) -> None:
+    first = named("0")
+    done(stores, first)
+    for number in range(1, NAMES_KEPT + 3):
+        then = LATER + number * timedelta(hours=1)
+        next_ = again(first, job_id=str(number), reopens=then)
+        stores.records.commit(granted(stores, next_, then).hold, Commit(Status.COMPLETED), then)
+    assert stores.records.view(first.record).earlier == tuple(str(number) for number in range(2, NAMES_KEPT + 2))
 
 
 def test_a_message_without_a_name_of_its_own_begins_nothing_anew(stores: Stores) -> None:
@@ -161,6 +186,25 @@ def test_an_earlier_generation_never_comes_back(doors: Doors) -> None:
     expired = START + RETENTION
     assert doors.accepts.accept(generation(first, 0), expired) == Overtaken()
     assert isinstance(doors.accepts.accept(generation(first, 1), expired), Replayed)  # active, so it never expires
+
+
+def test_a_generation_that_has_expired_is_begun_once_more(doors: Doors) -> None:
+    first = first_of(doors)
+    ended(doors, first)
+    second = generation(first, 1)
+    doors.accepts.accept(second, START)
+    ended(doors, second)
+    assert isinstance(doors.accepts.accept(generation(first, 1), START + RETENTION), Accepted)
+
+
+def test_the_latest_generation_is_known_for_as_long_as_its_job_may_wait_and_be_remembered(doors: Doors) -> None:
+    first = first_of(doors)
+    if isinstance(doors.accepts, MemoryDatabase):
+        return  # which forgets nothing
+    item = doors.accepts.client.get_item(
+        TableName=doors.accepts.jobs_table, Key={"id": {"S": f"latest/{first.record}"}}
+    )
+    assert int(item["Item"]["ttl"]["N"]) >= (START + LONGEST_SCHEDULE + RETENTION).timestamp()
 
 
 def test_a_generation_with_another_payload_is_told_with_what_is_there(doors: Doors) -> None:
