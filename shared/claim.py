@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from shared.outcome import Failure
     from shared.tag import Tag
 
+NAMES_KEPT = 20  # so many jobs of one key would have to end while a copy of a message is still on its way
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -167,12 +169,18 @@ def _is_of(seen: JobView | None, claim: Claim, now: datetime) -> bool:
 def _begins_again(seen: JobView, claim: Claim) -> bool:
     """Whether a key that is unique only while its job is active names another job now.
 
-    The message must be another one, made after the end: by its time alone a copy from a producer whose clock is ahead
-    would run twice, by its name alone one that was sent while the job was active would.
+    The message must be another one than those that did so before, made after the end: by its time alone a copy from a
+    producer whose clock is ahead would run twice, by its name alone one that was sent while the job was active would.
     """
-    if claim.reopens is None or claim.job_id is None or claim.job_id == seen.job_id or seen.ended_at is None:
+    if claim.reopens is None or claim.job_id in {None, seen.job_id, *seen.earlier} or seen.ended_at is None:
         return False
     return seen.status in OVER and seen.ended_at < claim.reopens
+
+
+def names_before(seen: JobView) -> tuple[str, ...]:
+    """The names of the messages whose jobs the key has named so far, the latest of them."""
+    known = [name for name in seen.earlier if name != seen.job_id]
+    return (*known, *([seen.job_id] if seen.job_id else []))[-NAMES_KEPT:]
 
 
 def _has_expired(seen: JobView, now: datetime) -> bool:

@@ -126,6 +126,7 @@ class JobView:
 
     Attributes:
         job_id: name of the message that the claim found first.
+        earlier: where a key is unique only while its job is active: the names that began its last jobs before this one.
         trace: what asked for the job, as a `traceparent`; empty where nobody said.
         version: of the payload's schema.
         ended_at: when it ended or was last dead-lettered.
@@ -152,6 +153,7 @@ class JobView:
     ended_at: datetime | None = None
     look_at: datetime | None = None
     rescues: int = 0
+    earlier: tuple[str, ...] = ()
     first_failure: Failure | None = None
     last_failure: Failure | None = None
     names: dict[str, str] = field(default_factory=dict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shared.backends.job_record_item import LOOK_AT, UNENDED, WATCHED, names_in, uses, watched_from
+from shared.claim import names_before
 from shared.clock import to_millis
 from shared.job_record import Status, operation_id
 
@@ -52,7 +53,7 @@ def take(claim: Claim, now: datetime) -> dict[str, Any]:
 def begin_anew(claim: Claim, now: datetime, seen: JobView) -> dict[str, Any]:
     """The first attempt of a record whose life is over, naming what was seen of it."""
     stay = "#status = :seen_status AND #attempts = :seen_attempts AND #death = :seen_death"
-    values = {
+    values: dict[str, Any] = {
         ":seen_status": {"S": seen.status.value},
         ":seen_attempts": {"N": str(seen.attempts)},
         ":seen_death": {"N": str(seen.death)},
@@ -67,12 +68,16 @@ def begin_anew(claim: Claim, now: datetime, seen: JobView) -> dict[str, Any]:
     else:
         stay += " AND #expires = :seen_expires"
         values[":seen_expires"] = {"N": str(int(seen.expires.timestamp()))}
+    update = _BEGIN_ANEW
+    if claim.reopens is not None:
+        update = f"earlier = :earlier, {update}"
+        values[":earlier"] = {"L": [{"S": name} for name in names_before(seen)]}
     if not claim.accepted:
-        return _update(claim, now, f"SET {_BEGIN_ANEW}, {WATCHED}", stay, values)
+        return _update(claim, now, f"SET {update}, {WATCHED}", stay, values)
     # What was accepted is watched from here on, as it was from its acceptance.
     watched = watched_from(claim.record, now)
     values |= {":shard": watched[UNENDED], ":look_at": watched[LOOK_AT]}
-    return _update(claim, now, f"SET {UNENDED} = :shard, {LOOK_AT} = :look_at, {_BEGIN_ANEW}", stay, values)
+    return _update(claim, now, f"SET {UNENDED} = :shard, {LOOK_AT} = :look_at, {update}", stay, values)
 
 
 def _update(claim: Claim, now: datetime, update: str, condition: str, more: dict[str, Any]) -> dict[str, Any]:

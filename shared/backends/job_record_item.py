@@ -65,6 +65,7 @@ def read_view(record: str, item: dict[str, Any]) -> JobView:
         run_at=None if run_at is None else from_millis(run_at),
         look_at=None if "look_at" not in item else datetime.fromisoformat(item["look_at"]["S"]),
         rescues=number("rescues") or 0,
+        earlier=tuple(name["S"] for name in item.get("earlier", {}).get("L", [])),
         ended_at=None if "ended_at" not in item else datetime.fromisoformat(item["ended_at"]["S"]),
         first_failure=read_failure(item.get("first_failure")),
         last_failure=read_failure(item.get("last_failure")),

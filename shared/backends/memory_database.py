@@ -12,7 +12,7 @@ from shared.acceptance import Accepted, Overtaken, answer_for
 from shared.backends.memory_items import MemoryItems
 from shared.backends.memory_outbox import MemoryOutbox
 from shared.backends.outbox import shard_of
-from shared.claim import Answer, Granted, Step, decide
+from shared.claim import Answer, Granted, Step, decide, names_before
 from shared.errors import ClaimLost, Conflict
 from shared.job_record import ENDED, LOST_AFTER, RETENTION, Hold, JobView, Status, operation_id
 
@@ -66,6 +66,7 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                 version=claim.version,
                 run_at=claim.run_at,
                 look_at=now + self.lost_after if claim.accepted else None,
+                earlier=() if seen is None else seen.earlier if claim.reopens is None else names_before(seen),
                 names=names,
             )
             view = seen if step is Step.INCREMENT and seen is not None else fresh

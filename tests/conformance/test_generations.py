@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared.acceptance import Accepted, OtherPayload, Overtaken, Replayed
-from shared.claim import Ended, Granted, HeldByOther, KeyReused, Step, decide
+from shared.claim import NAMES_KEPT, Ended, Granted, HeldByOther, KeyReused, Step, decide
 from shared.job_record import RETENTION, Commit, Status, record_id
 from tests.conformance.test_acceptances import asked, claim_of, doors
 from tests.conformance.test_job_records import FAILURE, again, claim, granted
@@ -59,6 +59,29 @@ def test_a_copy_whose_producer_has_a_clock_ahead_is_a_duplicate(stores: Stores) 
     first = named("a", made=LATER)
     done(stores, first)
     assert isinstance(stores.records.claim(again(first, job_id="a", reopens=LATER), LATER), Ended)
+
+
+def test_an_old_copy_whose_producer_has_a_clock_ahead_runs_no_second_time(stores: Stores) -> None:
+    first = named("a", made=LATER + timedelta(hours=1))
+    done(stores, first)
+    second = again(first, job_id="b", reopens=LATER)
+    for job_id in ("b", "c", "d"):
+        third = again(second, job_id=job_id, reopens=LATER)
+        stores.records.commit(
+            granted(stores, third, LATER).hold, Commit(Status.COMPLETED), LATER - timedelta(minutes=1)
+        )
+    assert isinstance(stores.records.claim(again(first, job_id="a", reopens=first.reopens), LATER), Ended)
+    assert stores.records.view(first.record).earlier == ("a", "b", "c")
+
+
+def test_the_names_that_are_kept_are_the_latest(stores: Stores) -> None:
+    first = named("0")
+    done(stores, first)
+    for number in range(1, NAMES_KEPT + 3):
+        then = LATER + number * timedelta(hours=1)
+        next_ = again(first, job_id=str(number), reopens=then)
+        stores.records.commit(granted(stores, next_, then).hold, Commit(Status.COMPLETED), then)
+    assert stores.records.view(first.record).earlier == tuple(str(number) for number in range(2, NAMES_KEPT + 2))
 
 
 def test_a_message_without_a_name_of_its_own_begins_nothing_anew(stores: Stores) -> None:

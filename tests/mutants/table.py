@@ -2005,8 +2005,8 @@ MUTANTS = (
     Mutant(
         "only a message with another name begins a key anew",
         "shared/claim.py",
-        "claim.job_id == seen.job_id or",
-        "False or",
+        "claim.job_id in {None, seen.job_id, *seen.earlier}",
+        "claim.job_id is None",
         "tests/conformance/test_generations.py",
     ),
     Mutant(
@@ -3079,5 +3079,19 @@ MUTANTS = (
         '    " #trace = if_not_exists(#trace, :trace),"\n',
         '',
         'tests/conformance/test_rescue.py',
+    ),
+    Mutant(
+        "an old copy from a producer whose clock is ahead runs no second time",
+        "shared/claim.py",
+        "{None, seen.job_id, *seen.earlier}",
+        "{None, seen.job_id}",
+        "tests/conformance/test_generations.py",
+    ),
+    Mutant(
+        "the names of a key's earlier jobs are kept by the table",
+        "shared/backends/job_record_claims.py",
+        "    if claim.reopens is not None:\n",
+        "    if False:\n",
+        "tests/conformance/test_generations.py",
     ),
 )

@@ -11,17 +11,20 @@ from shared.acceptance import Accepted
 from shared.backends.memory_database import MemoryDatabase
 from shared.backends.memory_queue import MemoryQueue
 from shared.errors import ClaimLost
-from shared.job_record import SYSTEM, JobView, Status, record_id
+from shared.job_record import OVER, SYSTEM, JobView, Status, record_id
 from shared.outbox import due_at
 from shared.producer import NotTaken
-from tests.simulation.jobs import SIM_WORKER
+from tests.simulation.jobs import SIM_WORKER, refresh
+from tests.simulation.lanes import Lanes
 from tests.world import START
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from shared.backends.memory_cache import MemoryCache
+    from shared.claim import Claim
     from shared.delivery import Delivery
+    from shared.outbox import Posting
     from shared.producer import Outgoing
     from tests.simulation.faults import Faults
     from tests.simulation.world import World
@@ -91,6 +94,9 @@ class Queue(MemoryQueue):
                 continue
             answers += super().send([message])
             self.history.on_queue.add(message.body)
+            wrong = self.history.lanes.saw(message.body)
+            if wrong is not None:
+                self.history.broken.append(("I12", wrong))
         return answers
 
 
@@ -111,6 +117,7 @@ class History(MemoryDatabase):
         self.posted_at: dict[str, float] = {}
         self.sent_at: dict[str, float] = {}
         self.payloads: dict[str, str] = {}
+        self.lanes = Lanes()
 
     def _note(self, record: str, before: JobView | None) -> None:
         after = self.records.get(record)
@@ -129,7 +136,14 @@ class History(MemoryDatabase):
                 self.broken.append(("I15", f"taken over at {now}: {before}"))
             if before.not_before is not None and before.not_before > now:
                 self.broken.append(("I16", f"begun at {now}: {before}"))
+            if before.status in OVER and not _may_begin_again(before, claim):
+                self.broken.append(("R1.1", f"begun again by {claim.job_id}, made at {claim.reopens}: {before}"))
         return answer
+
+    def lane(self, name: str) -> Iterator[Posting]:
+        """By the order of the commits themselves: the clocks that a table orders them by step by hours here."""
+        waiting = {posting.id: posting for posting in super().lane(name)}
+        yield from (posting for posting in list(self.outbox.values()) if posting.id in waiting)
 
     def commit(self, hold: Any, commit: Any, now: Any) -> None:
         before = {hold.record: self.records.get(hold.record)}
@@ -194,6 +208,8 @@ class History(MemoryDatabase):
 
     def give_up(self, view: JobView, failure: Any, now: Any) -> None:
         before = self.records.get(view.record)
+        if before is not None and before.claim_until is not None and before.claim_until >= now:
+            self.broken.append(("I15", f"given up at {now}, while an attempt holds it: {before}"))
         super().give_up(view, failure, now)
         self._note(view.record, before)
 
@@ -260,6 +276,8 @@ class Checks:
             self.i27_fencing_numbers_grow,
             self.i36_no_stale_read,
             self.i1_i2_i3_one_operation_for_each_intent,
+            self.i12_what_is_in_order_is_sent_whole,
+            self.r1_1_a_key_that_is_unique_while_active,
         ):
             check()
             self.checked.append(check.__name__)
@@ -308,6 +326,8 @@ class Checks:
             last[record] = after
             if before is None:
                 continue
+            if before.status in FINAL and after.names["job_type"] == refresh.name and after.job_id != before.job_id:
+                continue  # another job of the same key: who may begin it is looked at when it is claimed
             demand(before.status not in FINAL, "I16", f"{before} became {after}")
             if before.status is Status.UNKNOWN:
                 demand(
@@ -397,6 +417,27 @@ class Checks:
     def i1_i2_i3_one_operation_for_each_intent(self) -> None:
         """What the clients were told is so, and stays so."""
         self.world.clients.check()
+
+    def i12_what_is_in_order_is_sent_whole(self) -> None:
+        """Each step of a line was sent; that it was in its place is seen as it happens."""
+        for (table, key), stored in self.world.history.items.items():
+            if table == "lines":
+                sent = self.world.history.lanes.sent[key[0]]
+                demand(stored.attributes["steps"] == len(sent), "I12", f"{stored}, sent were {sent}")
+
+    def r1_1_a_key_that_is_unique_while_active(self) -> None:
+        """One job after the other, and no request left out."""
+        self.world.requests.check()
+
+
+def _may_begin_again(before: JobView, claim: Claim) -> bool:
+    """Whether the message is another one than the last, and was made after its end."""
+    return (
+        claim.reopens is not None
+        and before.ended_at is not None
+        and before.ended_at < claim.reopens
+        and claim.job_id not in {None, before.job_id}
+    )
 
 
 def _name(body: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from functions.payment_provider import PAYMENT_PROVIDER
 from functions.payments import WORKER
 from shared.dependency import Dependency, Reply
 from shared.errors import RetryLater
-from shared.job import job
+from shared.job import Unique, job
 from shared.payload import Payload
 from shared.retry import Retry
 from shared.table import Table
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 ACCOUNTS = Table("accounts", key="id")
 PLANTS = Table("plants", key="id")
+PAGES = Table("pages", key="id")
+LINES = Table("lines", key="id")
 GATE = Dependency("gate", timeout=timedelta(seconds=5))
 BATCH = 3
 DAY = 7.0  # seconds
@@ -110,6 +112,77 @@ def grow(payload: Grow, work: UnitOfWork) -> int:
     return height + payload.days
 
 
+class Refresh(Payload):
+    """Refresh a page."""
+
+    page: str
+
+
+@job(
+    "refresh",
+    timeout=timedelta(seconds=20),
+    max_latency=timedelta(minutes=5),
+    retry=Retry(max_attempts=6, base=timedelta(seconds=5), cap=timedelta(minutes=2)),
+    uses=(PAGES.read_write,),
+    unique=Unique.WHILE_ACTIVE,
+)
+def refresh(payload: Refresh, work: UnitOfWork) -> None:
+    """Again and again under one key, never two at once."""
+    page = work.read(PAGES, payload.page)
+    work.clock.sleep(THOUGHT)
+    if page is None:
+        work.create(PAGES, id=payload.page)
+    else:
+        work.update(page, by=work.token)
+
+
+class Told(Payload):
+    """Hear of a step of a line."""
+
+    line: str
+    number: int
+
+
+@job(
+    "told",
+    timeout=timedelta(seconds=20),
+    max_latency=timedelta(minutes=5),
+    retry=Retry(max_attempts=6, base=timedelta(seconds=5), cap=timedelta(minutes=2)),
+)
+def told(payload: Told, work: UnitOfWork) -> int:
+    """Follows from each step."""
+    del work
+    return payload.number
+
+
+class Move(Payload):
+    """Let a line make two steps."""
+
+    line: str
+
+
+@job(
+    "move",
+    timeout=timedelta(seconds=20),
+    max_latency=timedelta(minutes=5),
+    retry=Retry(max_attempts=6, base=timedelta(seconds=5), cap=timedelta(minutes=2)),
+    uses=(LINES.read_write,),
+)
+def move(payload: Move, work: UnitOfWork) -> None:
+    """Tells of its steps in order, also behind those of other moves of its line."""
+    line = work.read(LINES, payload.line)
+    work.clock.sleep(THOUGHT)
+    steps = 0 if line is None else line["steps"]
+    assert isinstance(steps, int)
+    if line is None:
+        work.create(LINES, id=payload.line, steps=2)
+    else:
+        work.update(line, steps=steps + 2)
+    for number in (steps + 1, steps + 2):
+        message = told.message(Told(line=payload.line, number=number), f"{payload.line}/{number}")
+        work.enqueue(message, group=payload.line, ordered=True)
+
+
 class Impatient(Worker):
     """A queue that takes messages away after few receives, so that sending anew is simulated, too."""
 
@@ -121,7 +194,10 @@ class Impatient(Worker):
 
 
 SIM_WORKER = Impatient(
-    WORKER.name, jobs=(*WORKER.jobs, add, echo, grow), batch_size=BATCH, max_concurrency=WORKER.max_concurrency
+    WORKER.name,
+    jobs=(*WORKER.jobs, add, echo, grow, refresh, told, move),
+    batch_size=BATCH,
+    max_concurrency=WORKER.max_concurrency,
 )
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from functions.outbox_sweeper import Sweeper
+from shared import claim
 from shared.backends.memory_cache import MemoryCache
+from shared.job_record import OVER
+from shared.outbox import LONGEST_DELAY
+from shared.relay import Relay
 from tests.modes import Mode, asked_for
 from tests.simulation.history import Checks, History, Violation
 from tests.simulation.run import run_seed
@@ -24,7 +29,7 @@ def test_every_invariant_holds_in_every_run_and_every_fault_was_seen(mode: Mode)
     for seed in range(SEEDS):
         result = run_seed(seed, mode)
         assert not result.found, f"{result.found}\n{result.command}"
-        assert len(result.checked) == 12 + (seed % 10 == 0)
+        assert len(result.checked) == 14 + (seed % 10 == 0)
         fired.update(result.fired)
     faults = {
         "dies_before",
@@ -95,3 +100,52 @@ def test_the_runs_notice_a_sweeper_that_does_nothing(monkeypatch: pytest.MonkeyP
 
     with pytest.raises(Stuck):
         run_some()
+
+
+def test_the_runs_notice_a_sweeper_that_never_sends_what_was_scheduled(monkeypatch: pytest.MonkeyPatch) -> None:
+    overdue = History.overdue
+
+    def short(self: History, *asked: Any) -> Any:
+        return (each for each in overdue(self, *asked) if self.outbox[each.posting.id].delay <= LONGEST_DELAY)
+
+    monkeypatch.setattr(History, "overdue", short)
+
+    def run_some() -> None:
+        for seed in range(40):
+            World(seed).run()
+
+    with pytest.raises(Stuck):
+        run_some()
+
+
+def test_the_checks_notice_a_relay_that_sends_what_the_stream_brings_and_nothing_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def as_brought(self: Relay, worker: str, postings: Any, held: set[str]) -> int:
+        return len(self._send(worker, postings))
+
+    monkeypatch.setattr(Relay, "_send_in_order", as_brought)
+    assert "I12" in found()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda _seen, _claim: False,
+        lambda seen, claim: claim.reopens is not None and seen.status in OVER and seen.ended_at < claim.reopens,
+        lambda seen, claim: claim.reopens is not None and seen.status in OVER and claim.job_id != seen.job_id,
+    ],
+    ids=["never", "by its time alone", "by its name alone"],
+)
+def test_the_checks_notice_a_key_that_begins_again_when_it_should_not(
+    monkeypatch: pytest.MonkeyPatch, wrong: Any
+) -> None:
+    monkeypatch.setattr(claim, "_begins_again", wrong)
+    assert "R1.1" in found()
+
+
+def test_the_checks_notice_a_rescue_that_gives_up_what_an_attempt_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(History, "_demand_as_seen", lambda self, view, now: None)
+    monkeypatch.setattr("shared.rescue.MOST_RESCUES", 0)
+    monkeypatch.setattr("tests.simulation.history.LOST_AFTER", timedelta(seconds=5))
+    assert "I15" in found()

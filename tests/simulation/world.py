@@ -29,6 +29,7 @@ from shared.runtime import assemble
 from shared.tag import Version
 from shared.telemetry import Silent
 from tests.modes import CACHES, Mode
+from tests.simulation.again import Requests
 from tests.simulation.clients import Clients
 from tests.simulation.faults import Faults, Faulty, Records, Weather
 from tests.simulation.history import LOST_AFTER, History, Queue, Watched
@@ -87,6 +88,7 @@ class World:
         self.days: dict[str, dict[str, int]] = {}
         self.clients = Clients(self)
         self.healed_at = 0.0
+        self.requests = Requests(self)
 
     def run(self) -> None:
         """Faults for a while, then none, until all is at rest."""
@@ -96,6 +98,7 @@ class World:
         self.spawn("relay", self._relay)
         self.spawn("sweeper", self._sweep)
         self.clients.begin()
+        self.requests.begin()
         for number in range(2):
             self.spawn(f"reader-{number}", self._read)
         if self.faults.weather.amnesia:
@@ -112,7 +115,13 @@ class World:
         """Whether nothing is left to do."""
         told = self.history.sent.keys() | self.history.parked.keys()
         watched = any(view.look_at is not None for view in self.history.records.values())
-        return not self.queue.messages and self.history.outbox.keys() <= told and not watched and self.clients.are_done
+        return (
+            not self.queue.messages
+            and self.history.outbox.keys() <= told
+            and not watched
+            and self.clients.are_done
+            and not self.requests.left
+        )
 
     def token(self) -> str:
         """A fresh name."""
@@ -138,6 +147,8 @@ class World:
             key = f"grow-{number}"
             self.days.setdefault(plant, {})[key] = days
             self._send("grow", key, {"plant": plant, "days": days})
+        for number in range(self.random.randint(0, 4)):
+            self._send("move", f"move-{number}", {"line": f"line-{number % 2}"})
         self._send("capture-payment", "hopeless", {"order_id": "absent", "payment_intent_id": "pi"})
 
     def _send(self, job_type: str, key: str, payload: dict[str, Any]) -> None:
