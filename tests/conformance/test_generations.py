@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared.acceptance import Accepted, OtherPayload, Overtaken, Replayed
+from shared.backends.memory_database import MemoryDatabase
 from shared.claim import NAMES_KEPT, Ended, Granted, HeldByOther, KeyReused, Step, decide
 from shared.job_record import RETENTION, Commit, Status, record_id
+from shared.outbox import LONGEST_SCHEDULE
 from tests.conformance.test_acceptances import asked, claim_of, doors
 from tests.conformance.test_job_records import FAILURE, again, claim, granted
 from tests.world import START
@@ -184,6 +186,25 @@ def test_an_earlier_generation_never_comes_back(doors: Doors) -> None:
     expired = START + RETENTION
     assert doors.accepts.accept(generation(first, 0), expired) == Overtaken()
     assert isinstance(doors.accepts.accept(generation(first, 1), expired), Replayed)  # active, so it never expires
+
+
+def test_a_generation_that_has_expired_is_begun_once_more(doors: Doors) -> None:
+    first = first_of(doors)
+    ended(doors, first)
+    second = generation(first, 1)
+    doors.accepts.accept(second, START)
+    ended(doors, second)
+    assert isinstance(doors.accepts.accept(generation(first, 1), START + RETENTION), Accepted)
+
+
+def test_the_latest_generation_is_known_for_as_long_as_its_job_may_wait_and_be_remembered(doors: Doors) -> None:
+    first = first_of(doors)
+    if isinstance(doors.accepts, MemoryDatabase):
+        return  # which forgets nothing
+    item = doors.accepts.client.get_item(
+        TableName=doors.accepts.jobs_table, Key={"id": {"S": f"latest/{first.record}"}}
+    )
+    assert int(item["Item"]["ttl"]["N"]) >= (START + LONGEST_SCHEDULE + RETENTION).timestamp()
 
 
 def test_a_generation_with_another_payload_is_told_with_what_is_there(doors: Doors) -> None:

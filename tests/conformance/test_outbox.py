@@ -199,10 +199,15 @@ def test_i12_messages_of_one_commit_are_in_the_order_in_which_it_enqueued_them(s
 class Lagging:
     """A table whose indexes show an item that was sent, and one that is gone."""
 
-    def query(self, **_: Any) -> dict[str, Any]:
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+
+    def query(self, **asked: Any) -> dict[str, Any]:
+        self.asked.append(asked)
         return {"Items": [{"lane": {"S": "notes/g"}, "id": {"S": name}} for name in ("sent", "gone")]}
 
-    def get_item(self, *, Key: dict[str, Any], **_: Any) -> dict[str, Any]:  # noqa: N803 - as boto3 spells it
+    def get_item(self, *, Key: dict[str, Any], **asked: Any) -> dict[str, Any]:  # noqa: N803 - as boto3 spells it
+        self.asked.append(asked)
         if Key["id"]["S"] == "gone":
             return {}
         item = write_posting(posting(group="g", ordered=True), START)
@@ -212,4 +217,22 @@ class Lagging:
 def test_what_an_index_still_shows_is_looked_at_again() -> None:
     outbox = DynamoDBOutbox(Lagging(), "outbox")
     assert list(outbox.lane("notes/g")) == []
+    assert all(asked["ConsistentRead"] for asked in outbox.client.asked)
     assert list(outbox.overdue(0, LATER, LATER)) == []
+
+
+def test_what_is_sent_or_parked_leaves_the_index_of_lanes(moto_database: Database) -> None:
+    outbox = moto_database.outbox
+    sent, parked = (posting(group=f"g{next(fresh)}", ordered=True) for _ in range(2))
+    for each in (sent, parked):
+        outbox.post(each, START)
+    outbox.mark_sent(sent, START)
+    outbox.park(parked, "why")
+    for each in (sent, parked):
+        found = outbox.client.query(
+            TableName=outbox.table,
+            IndexName="lanes",
+            KeyConditionExpression="lane = :lane",
+            ExpressionAttributeValues={":lane": {"S": each.lane}},
+        )
+        assert found["Count"] == 0

@@ -138,6 +138,14 @@ def test_what_is_given_up_is_dead_lettered_and_its_old_copies_are_stale(doors: D
     assert isinstance(doors.records.claim(replace(late, death=1), LOST), Granted)
 
 
+def test_a_job_that_was_given_up_and_is_replayed_may_be_rescued_as_often_again(doors: Doors) -> None:
+    mine, store = accepted(doors), store_of(doors)
+    store.note_rescue(lost(doors, LOST)[mine.record], LOST, LOST)
+    store.give_up(lost(doors, LOST)[mine.record], FAILURE, LOST)
+    held(doors, mine, token="replayed", death=1)
+    assert doors.records.view(mine.record).rescues == 0
+
+
 @pytest.mark.parametrize("act", ["note_rescue", "give_up"])
 def test_what_an_attempt_holds_is_left_alone(doors: Doors, act: str) -> None:
     mine, store = accepted(doors), store_of(doors)
@@ -165,7 +173,8 @@ class Lagging:
     def query(self, **_: Any) -> dict[str, Any]:
         return {"Items": [{"id": {"S": name}} for name in ("gone", "ended", "given-back")]}
 
-    def get_item(self, *, Key: dict[str, Any], **_: Any) -> dict[str, Any]:  # noqa: N803 - as boto3 spells it
+    def get_item(self, *, Key: dict[str, Any], ConsistentRead: bool, **_: Any) -> dict[str, Any]:  # noqa: N803 - as boto3 spells it
+        assert ConsistentRead
         name = Key["id"]["S"]
         if name == "gone":
             return {}

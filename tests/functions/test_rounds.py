@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions import outbox_sweeper
-from functions.outbox_sweeper import Round
+from functions.outbox_sweeper import GRACE, RESERVE, Round
 from shared.backends.outbox import shard_of
 from shared.errors import ClaimLost, DeclarationError, Refused, Unavailable
 from shared.job import Unique, job
@@ -69,6 +69,7 @@ def test_g10_a_job_whose_message_is_gone_is_sent_anew_and_ends() -> None:
     given_back(world, body(job_id="j"))
     (posting,) = rescued(world)
     assert posting.worker == "notes"
+    assert json.loads(posting.body)["job_id"] == "j"
     assert world.run(posting.body)[0] == Completed(2)
     assert world.telemetry.counts["job_rescued", NO_JOB_TYPE] == 1
     world.clock.pass_(timedelta(days=9))
@@ -81,6 +82,13 @@ def test_r3_5_a_job_that_is_sent_anew_stays_in_its_trace() -> None:
     given_back(world, body(traceparent=header))
     (posting,) = rescued(world)
     assert json.loads(posting.body)["traceparent"] == header
+
+
+def test_a_job_is_sent_anew_in_its_own_version() -> None:
+    world = World.of(failing([1]), version=2)
+    given_back(world, body(version=2))
+    (posting,) = rescued(world)
+    assert world.run(posting.body)[0] == Completed(2)
 
 
 def test_a_message_that_is_there_after_all_is_a_duplicate() -> None:
@@ -260,6 +268,27 @@ def test_an_occurrence_that_comes_while_the_last_is_at_it_is_left_out() -> None:
     assert second.id != first.id
 
 
+def test_an_occurrence_that_is_asked_for_late_is_no_older_than_its_asking() -> None:
+    """The last one ended after the occurrence, and before anybody asked for it."""
+    world = World(Worker("sweeps", jobs=(sweep_job(),)))
+    recurring(world).post_due()
+    world.clock.pass_(15 * MINUTE + timedelta(seconds=10))
+    assert world.run(list(world.database.outbox.values())[-1].body)[0] == Completed(1)
+    world.clock.pass_(timedelta(seconds=30))
+    recurring(world).post_due()
+    assert world.run(list(world.database.outbox.values())[-1].body)[0] == Completed(1)
+
+
+def test_an_occurrence_that_cannot_be_posted_keeps_no_other_and_is_told() -> None:
+    world = World(Worker("sweeps", jobs=(sweep_job(),)))
+    post = world.database.post
+    world.database.post = lambda posting, now: _unavailable() if "broken" in posting.id else post(posting, now)
+    both = [Recurrence(name, 1, "sweeps", "*/15 * * * *") for name in ("broken", "sweep")]
+    with pytest.raises(Unavailable):
+        Recurring(world.database, both, world.clock).post_due()
+    assert len(world.database.outbox) == 1
+
+
 def test_an_occurrence_that_was_missed_for_an_hour_is_left_out() -> None:
     clock = FakeClock(START + LOOK_BACK + MINUTE)
     world = World(Worker("sweeps", jobs=(sweep_job(),)), clock)
@@ -371,6 +400,28 @@ def test_a_part_that_fails_as_nobody_thought_of_stops_no_other() -> None:
     with pytest.raises(KeyError):
         Round(Broken(), Part("rescue", asked), Broken()).make(START)  # type: ignore[arg-type]
     assert asked == ["broken", "broken"] + ["rescue"] * SHARDS
+
+
+def test_a_rescue_leaves_the_invocation_time_to_end() -> None:
+    told: list[datetime] = []
+
+    class Noting:
+        def sweep(self, until: datetime) -> None:
+            told.append(until)
+
+        def rescue(self, _: int, until: datetime) -> None:
+            told.append(until)
+
+        def post_due(self) -> None:
+            pass
+
+    Round(Noting(), Noting(), Noting()).make(START)  # type: ignore[arg-type]
+    assert told == [START] + [START - RESERVE] * SHARDS
+
+
+def test_the_sweepers_grace_runs_at_the_stages_pace() -> None:
+    made = outbox_sweeper.connect(Settings("dev", "jobs", "outbox", pace=0.1))
+    assert made.sweeper.grace == GRACE / 10
 
 
 def test_the_round_is_told_by_its_settings_where_messages_go_and_what_recurs() -> None:

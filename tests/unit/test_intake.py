@@ -15,9 +15,11 @@ from shared.clock import Surroundings
 from shared.errors import DeadLetter, Malformed, Unavailable
 from shared.intake import BODY_BYTES, Intake, OtherPayloadForKey, Outdated, TooLarge, UnknownJobType
 from shared.job import JobTypes, Unique
-from shared.job_record import SYSTEM, record_id
+from shared.job_record import LOST_AFTER, RETENTION, SYSTEM, record_id
 from shared.operation import OperationStatus
+from shared.outbox import SHARDS
 from shared.outcome import Completed, DeadLettered, Duplicate, Failed, Postponed
+from shared.rescue import Rescue
 from shared.worker import Worker
 from tests.world import START, Counter, World, note_job
 
@@ -219,6 +221,44 @@ def test_the_next_job_of_a_key_is_found_after_a_race_for_it() -> None:
     third = door.intake.accept("user-1", "note", "k", BODY)
     assert (third.operation, third.replayed) == (second.operation, True)
     assert first.operation.operation_id != second.operation.operation_id
+
+
+def test_a_request_that_was_overtaken_by_a_later_generation_looks_again() -> None:
+    door = Door(unique=Unique.WHILE_ACTIVE)
+    door.intake.accept("user-1", "note", "k", BODY)
+    door.run(door.sent()[0])
+    second = door.intake.accept("user-1", "note", "k", BODY)
+    door.world.clock.pass_(RETENTION)  # the first is forgotten, the second waits
+    seen, generation = [0], door.world.database.generation
+    door.world.database.generation = lambda base: seen.pop() if seen else generation(base)
+    third = door.intake.accept("user-1", "note", "k", BODY)
+    assert (third.operation, third.replayed) == (second.operation, True)
+
+
+def test_a_message_that_names_its_record_never_begins_that_record_again() -> None:
+    door = Door(unique=Unique.WHILE_ACTIVE)
+    door.intake.accept("user-1", "note", "k", BODY)
+    (sent,) = door.sent()
+    assert door.run(sent) == Completed(1)
+    door.world.clock.pass_(timedelta(hours=1))
+    late = {"job_id": "another", "enqueued_at": door.world.clock.now().isoformat()}
+    assert door.run(json.dumps({**json.loads(sent), **late})) == Duplicate("completed")
+
+
+def test_g10_a_clients_job_is_rescued_as_its_owners() -> None:
+    door = Door()
+    accepted = door.intake.accept("user-1", "note", "k", BODY)
+    database, clock = door.world.database, door.world.clock
+    clock.pass_(LOST_AFTER)
+    rescue = Rescue(database, database, {"note": "notes"}, clock, door.world.telemetry)
+    before = door.sent()
+    for shard in range(SHARDS):
+        rescue.rescue(shard, clock.now())
+    (anew,) = [body for body in door.sent() if body not in before]
+    assert door.run(anew) == Completed(1)
+    seen = door.intake.look("user-1", accepted.operation.operation_id)
+    assert seen is not None
+    assert seen.status is OperationStatus.DONE
 
 
 def test_a_request_that_is_always_overtaken_is_asked_to_come_again() -> None:

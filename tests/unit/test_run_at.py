@@ -12,7 +12,7 @@ import pytest
 from functions.outbox_sweeper import GRACE, Sweeper
 from shared.errors import Refused
 from shared.message import Message, fingerprint, read_message
-from shared.outbox import LEAD, LONGEST_DELAY, Posting
+from shared.outbox import LEAD, LONGEST_DELAY, LONGEST_SCHEDULE, Posting
 from shared.outcome import Because, Completed, DeadLettered, Postponed
 from shared.producer import Producer
 from shared.relay import Relay
@@ -67,6 +67,15 @@ def test_what_waits_for_longer_than_sqs_delays_is_kept_in_the_outbox_and_not_on_
     assert json.loads(posting.body)["run_at"] == (START + timedelta(days=40)).isoformat()
 
 
+def test_what_is_years_ahead_is_kept_for_a_year_and_then_again() -> None:
+    world = World.of()
+    outcome, acknowledged = world.run(at(timedelta(days=4000)))
+    assert isinstance(outcome, Postponed)
+    assert acknowledged
+    (posting,) = world.database.outbox.values()
+    assert posting.delay == LONGEST_SCHEDULE
+
+
 def test_on_a_fifo_queue_run_at_is_refused_with_its_reason() -> None:
     world = World.of()
     object.__setattr__(world.worker, "fifo", True)  # the queue turned FIFO after the message was sent
@@ -108,6 +117,15 @@ def test_a_producer_has_sqs_wait_for_as_long_as_it_can(wait: timedelta, delay: t
     (sent,) = queue.sent
     assert sent.delay == delay
     assert json.loads(sent.body)["run_at"] == (START + wait).isoformat()
+
+
+def test_a_producer_waits_for_the_longer_of_delay_and_run_at() -> None:
+    queue = NotingQueue()
+    producer = Producer(queue, FakeClock(), Random(1), Counter())  # noqa: S311 - repeatable
+    later = note_job().message(Note(thing="a"), "k", run_at=START + 2 * MINUTE)
+    for delay in (MINUTE, 3 * MINUTE):
+        producer.enqueue(later, delay=delay)
+    assert [sent.delay for sent in queue.sent] == [2 * MINUTE, 3 * MINUTE]
 
 
 def test_a_producer_of_a_fifo_queue_refuses_run_at() -> None:

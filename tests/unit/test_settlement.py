@@ -137,10 +137,11 @@ def came_back(**record: Any) -> tuple[World, bool]:
 
 
 def test_a_message_that_sqs_would_soon_move_away_is_sent_anew_with_its_attributes_and_acknowledged() -> None:
-    world, acknowledged = came_back(death=2, **NEARLY)
+    world, acknowledged = came_back(death=2, group="tenant", **NEARLY)
     assert acknowledged
     (posting,) = world.database.outbox.values()
     assert (posting.worker, posting.body, posting.delay) == ("notes", body(), timedelta(seconds=40))
+    assert posting.group == "tenant"
     assert json.loads(posting.attributes["tahan.dead-letter"])["death"] == 2
     assert world.queue.hidden == {}
 

@@ -55,6 +55,10 @@ def test_x_rays_name_of_a_trace_is_the_same_trace() -> None:
     assert [read_xray(text) for text in (None, "", "Root=", f"Root={root}0")] == [None] * 4
 
 
+def test_a_child_is_sampled_as_its_parent_is() -> None:
+    assert Trace("a" * 32, "b" * 16, "00").child(Counter()).flags == "00"
+
+
 def test_a_child_stays_in_its_trace() -> None:
     tokens = Counter()
     trace = begun(tokens)

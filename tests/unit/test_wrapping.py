@@ -94,6 +94,8 @@ def test_the_encoding_is_that_of_its_own_level() -> None:
     assert read_message(sns(encoded, MessageAttributes=named)) == read_message(PLAIN)
     outer = base64.b64encode(sns(PLAIN).encode()).decode()
     assert read_message(outer, "base64") == read_message(PLAIN)
+    event_of_a_rule = base64.b64encode(bridge(json.loads(PLAIN)).encode()).decode()
+    assert read_message(event_of_a_rule, "base64") == read_message(PLAIN)
     with pytest.raises(Malformed, match="malformed-json"):
         read_message(sns(encoded))  # nothing is guessed
     for odd in ("base64", {"content-encoding": "base64"}, {"content-encoding": {"Value": 7}}):
@@ -136,3 +138,8 @@ def test_a_wrapped_message_is_run_like_any_other() -> None:
     world = World.of()
     assert world.run(sns(PLAIN))[0] == Completed(1)
     assert world.run(PLAIN)[0] == Duplicate("completed")
+
+
+def test_only_what_looks_like_an_event_all_over_is_one() -> None:
+    with pytest.raises(Malformed, match="invalid-envelope"):
+        read_message(json.dumps({"idempotency_key": "k", "detail": json.loads(PLAIN)}))
