@@ -118,11 +118,14 @@ class History(MemoryDatabase):
         self.sent_at: dict[str, float] = {}
         self.payloads: dict[str, str] = {}
         self.lanes = Lanes()
+        self.ends: dict[str, list[float]] = {}
 
     def _note(self, record: str, before: JobView | None) -> None:
         after = self.records.get(record)
         if after is not None and after.payload is not None:
             self.payloads[record] = after.payload
+        if after is not None and after.ended_at is not None and (before is None or after.ended_at != before.ended_at):
+            self.ends.setdefault(record, []).append(self.clock.monotonic())
         if after is not None and after != before:
             self.changes.append((record, after))
 
