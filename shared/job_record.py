@@ -126,6 +126,7 @@ class JobView:
 
     Attributes:
         job_id: name of the message that the claim found first.
+        earlier: where a key is unique only while its job is active: the names that began its last jobs before this one.
         trace: what asked for the job, as a `traceparent`; empty where nobody said.
         earlier: where a key is unique only while its job is active: the names that began its last jobs before this one.
         version: of the payload's schema.

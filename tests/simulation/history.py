@@ -93,10 +93,10 @@ class Queue(MemoryQueue):
                 answers.append(NotTaken("InternalError", final=False))
                 continue
             answers += super().send([message])
+            self.history.on_queue.add(message.body)
             wrong = self.history.lanes.saw(message.body)
             if wrong is not None:
                 self.history.broken.append(("I12", wrong))
-            self.history.on_queue.add(message.body)
         return answers
 
 
@@ -118,11 +118,14 @@ class History(MemoryDatabase):
         self.sent_at: dict[str, float] = {}
         self.payloads: dict[str, str] = {}
         self.lanes = Lanes()
+        self.ends: dict[str, list[float]] = {}
 
     def _note(self, record: str, before: JobView | None) -> None:
         after = self.records.get(record)
         if after is not None and after.payload is not None:
             self.payloads[record] = after.payload
+        if after is not None and after.ended_at is not None and (before is None or after.ended_at != before.ended_at):
+            self.ends.setdefault(record, []).append(self.clock.monotonic())
         if after is not None and after != before:
             self.changes.append((record, after))
 
