@@ -154,6 +154,10 @@ class World:
     def _send(self, job_type: str, key: str, payload: dict[str, Any]) -> None:
         body = json.dumps({"job_type": job_type, "idempotency_key": key, "payload": payload})
         self.bodies.append(body)
+        self.send_copies(body)
+
+    def send_copies(self, body: str) -> None:
+        """A producer sends a message, and perhaps copies of it."""
         for _ in range(self.random.randint(1, 3)):
             message = Outgoing(body, delay=timedelta(seconds=self.random.uniform(0, self.spread)))
             while isinstance(self.queue.send([message])[0], NotTaken):
