@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from shared.job_record import SYSTEM, Status, record_id
-from shared.producer import Outgoing
 from tests.simulation.history import demand
 from tests.simulation.jobs import refresh
 from tests.world import START
@@ -51,8 +50,7 @@ class Requests:
                 }
             )
             world.bodies.append(body)
-            for _ in range(random.randint(1, 3)):
-                world.produce(Outgoing(body, delay=timedelta(seconds=random.uniform(0, world.spread))))
+            world.send_copies(body)
             self.left -= 1
 
     def check(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -145,6 +146,12 @@ def test_the_checks_notice_a_key_that_begins_again_when_it_should_not(
 
 
 def test_the_checks_notice_a_rescue_that_gives_up_what_an_attempt_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    unended = History.unended
+
+    def as_if_free(self: History, *asked: Any) -> Any:
+        return (replace(view, claim_until=None) for view in unended(self, *asked))
+
+    monkeypatch.setattr(History, "unended", as_if_free)
     monkeypatch.setattr(History, "_demand_as_seen", lambda self, view, now: None)
     monkeypatch.setattr("shared.rescue.MOST_RESCUES", 0)
     monkeypatch.setattr("tests.simulation.history.LOST_AFTER", timedelta(seconds=5))

@@ -154,11 +154,15 @@ class World:
     def _send(self, job_type: str, key: str, payload: dict[str, Any]) -> None:
         body = json.dumps({"job_type": job_type, "idempotency_key": key, "payload": payload})
         self.bodies.append(body)
+        self.send_copies(body)
+
+    def send_copies(self, body: str) -> None:
+        """A producer sends a message, and perhaps copies of it."""
         for _ in range(self.random.randint(1, 3)):
             message = Outgoing(body, delay=timedelta(seconds=self.random.uniform(0, self.spread)))
-            self.produce(message)
+            self._sent(message)
 
-    def produce(self, message: Outgoing) -> None:
+    def _sent(self, message: Outgoing) -> None:
         """Send it, again where the queue did not take it."""
         while isinstance(self.queue.send([message])[0], NotTaken):
             continue
