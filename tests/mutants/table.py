@@ -3009,4 +3009,11 @@ MUTANTS = (
         "return aws.client(service, read_seconds=READ_SECONDS)",
         "tests/functions/test_front_door_attacks.py",
     ),
+    Mutant(
+        "a local stack that stays up is found after another has ended",
+        "local/kept.py",
+        "if not file.exists():",
+        "if False:",
+        "tests/ops/test_place.py",
+    ),
 )
