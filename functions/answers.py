@@ -51,4 +51,6 @@ def refusal(problem: Problem) -> Response[str]:
     headers: dict[str, str] = {}
     if problem.retry_after is not None:
         headers["Retry-After"] = str(max(1, math.ceil(problem.retry_after.total_seconds())))
+    if problem.status is HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"  # RFC 9110 demands it, and the gateway's own refusals say it
     return answer(problem.body, headers, status=problem.status, kind=PROBLEM)

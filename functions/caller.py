@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from shared.trace import Trace
 
+LONGEST_OWNER = 1024  # bytes; a key of DynamoDB's indexes takes 2048
 LONGEST_ECHO = 40  # of a name that a client made up
 
 
@@ -45,7 +46,19 @@ def for_owner(
 
 
 def owner_of(event: Mapping[str, Any]) -> str | None:
-    """The caller whom API Gateway's JWT authoriser, or IAM, has verified; None if nobody has."""
+    """The caller whom API Gateway's JWT authoriser, or IAM, has verified; None if nobody has, or no store takes its name."""
+    owner = _verified(event)
+    return owner if owner is not None and _can_be_kept(owner) else None
+
+
+def _can_be_kept(owner: str) -> bool:
+    try:
+        return len(owner.encode()) <= LONGEST_OWNER
+    except UnicodeEncodeError:  # half a surrogate pair
+        return False
+
+
+def _verified(event: Mapping[str, Any]) -> str | None:
     authorizer = (event.get("requestContext") or {}).get("authorizer") or {}
     claims = (authorizer.get("jwt") or {}).get("claims") or {}
     subject = claims.get("sub")

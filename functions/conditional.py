@@ -9,7 +9,8 @@ from shared.errors import Malformed
 
 LONGEST = 1000
 _ETAG = re.compile(r'(W/)?("[\x21\x23-\x7e\x80-\xff]*")')
-_LIST = re.compile(rf"{_ETAG.pattern}(?:[ \t]*,[ \t]*{_ETAG.pattern})*")
+# Empty elements are read over (RFC 9110, section 5.6.1.2). Each blank has one way to be read, so none is tried again.
+_LIST = re.compile(rf"(?:[ \t]*,)*[ \t]*{_ETAG.pattern}(?:[ \t]*,(?:[ \t]*{_ETAG.pattern})?)*")
 
 
 @dataclass(frozen=True, slots=True)

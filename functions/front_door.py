@@ -19,8 +19,8 @@ from functions.callers_rate import keep_rate
 from functions.operations import Operations, add_operations
 from functions.reads import Reads, add_reads
 from functions.resources import Conditions
+from shared.backends import aws
 from shared.backends.acceptances import DynamoDBAcceptances
-from shared.backends.aws import client
 from shared.backends.dynamodb import DynamoDBItems
 from shared.backends.dynamodb_records import DynamoDBJobRecords
 from shared.backends.elasticache import connection
@@ -57,6 +57,17 @@ if TYPE_CHECKING:
 
 WORKERS = (payments.WORKER, inventory.WORKER)
 OPEN = {job.name: worker.name for worker in WORKERS for job in worker.jobs if job.open_to_clients}
+
+
+# A store that is silent has to be told to the client, with when to come again, before the function's time is up. Two calls may
+# find that out, one after the other: whether intake is closed, which nobody has to know, and the one that has to be done.
+READ_SECONDS = 1.0
+ATTEMPTS = 2
+
+
+def client(service: str) -> Any:  # noqa: ANN401 - boto3 builds the class at run time
+    """A client of an AWS service that gives up while a request can still be answered."""
+    return aws.client(service, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from functions.answers import PROBLEM, answer, refusal
 from functions.caller import body_of, for_owner, header_of, query_of, trace_of
 from shared.errors import Malformed, Unavailable
 from shared.intake import Outdated
+from shared.message import check_run_at
 from shared.operation import OperationStatus, operation_of, record_of
 from shared.owned_jobs import MOST_LISTED, Place
 from shared.problem import HAS_BEGUN, HAS_ENDED, NOT_FOUND, OUTDATED
@@ -146,7 +147,7 @@ def _time_of(text: str | None) -> datetime | None:
     """A moment, as RFC 3339 writes it.
 
     Raises:
-        Malformed: it is none, or has no zone.
+        Malformed: it is none, has no zone, or is beyond all reckoning.
     """
     if text is None:
         return None
@@ -156,7 +157,8 @@ def _time_of(text: str | None) -> datetime | None:
         moment = datetime.min  # noqa: DTZ901 - a moment without a zone is what is refused below
     if moment.tzinfo is None:
         raise Malformed("invalid-query", "run_at: a_time_with_its_zone")
-    return moment
+    check_run_at(moment)  # also so that it has a time in UTC
+    return moment.astimezone(UTC)
 
 
 def _limit_of(text: str | None) -> int:

@@ -42,7 +42,7 @@ TABLES: tuple[tuple[Table, tuple[Way, ...]], ...] = (
     (INVENTORY, (Way.ALL,)),
 )
 LONGEST_ID = 200
-WAIT = timedelta(seconds=2)  # for another's load; then the source is asked, within the function's six seconds
+WAIT = timedelta(seconds=2)  # for another's load; then the source is asked, within the function's eight seconds
 # The client may keep it, and has to ask each time whether it is still so: a 304 costs it nothing.
 REVALIDATED = {"Cache-Control": "private, no-cache"}
 _VERSION = re.compile(rf"[0-9]{{1,{DIGITS}}}")

@@ -27,7 +27,7 @@ RESOURCES: Mapping[str, Callable[[Any], tuple[Table, Key]]] = {
     capture_payment.name: lambda payload: (ORDERS, (payload.order_id,)),
     sync_inventory.name: lambda payload: (INVENTORY, (payload.user_id, HEAD)),
 }
-# Whose the resource is, where the payload says it; else only the resource knows.
+# Whose the resource is, where the payload says it; else only the resource knows, and is asked.
 USERS: Mapping[str, Callable[[Any], str]] = {sync_inventory.name: lambda payload: payload.user_id}
 TABLES: tuple[tuple[Table, tuple[Way, ...]], ...] = ((ORDERS, (Way.ITEM,)), (INVENTORY, (Way.ITEM,)))
 
@@ -41,7 +41,8 @@ class Conditions:
     def of(self, job_type: str, event: Mapping[str, Any]) -> Callable[[Any], None]:
         """What must hold for the payload of a request: it is about the caller's own, and at the version of `If-Match`.
 
-        Callers with AWS credentials act for users, and are asked for no user.
+        What is another's is told apart from what is absent by nothing, also not by how a job about it would end. Callers
+        with AWS credentials act for users, and are asked for no user.
 
         Raises:
             Malformed: the header, or the job type is about nothing that has a version.
@@ -53,21 +54,27 @@ class Conditions:
 
         def condition(payload: Any) -> None:  # noqa: ANN401 - each job type has a payload of its own
             if user is not None and job_type in USERS and USERS[job_type](payload) != user:
-                raise Absent("not-found", "it is not the caller's")
-            if expected is not None:
+                raise _absent()
+            resource_tells = user is not None and job_type in RESOURCES and job_type not in USERS
+            if expected is not None or resource_tells:
                 self._demand(*RESOURCES[job_type](payload), user, expected)
 
         return condition
 
-    def _demand(self, table: Table, key: Key, user: str | None, expected: ETags) -> None:
-        """Return if the current version is among those expected; another user's resource has none.
+    def _demand(self, table: Table, key: Key, user: str | None, expected: ETags | None) -> None:
+        """Return if it is the user's, and its version among those expected; another user's resource has none.
 
         Raises:
+            Absent: it is not there, or another's, and no version was expected.
             Outdated: with the current ETag.
         """
         stored = self.source.read(table, key)
         if stored is None or stored.deleted or user not in {None, stored.attributes.get("user_id")}:
-            raise Outdated(None)
+            raise _absent() if expected is None else Outdated(None)
         current = etag_of(stored.version)
-        if not expected.names(current):
+        if expected is not None and not expected.names(current):
             raise Outdated(current)
+
+
+def _absent() -> Absent:
+    return Absent("not-found", "it is not there, or not the caller's")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 MOST_BYTES = 10 * 1024 * 1024  # of a request, by API Gateway's quota
 TEXT = re.compile(r"text/|application/(json|javascript|xml)\b|[^;]*\+(json|xml)\b")
-LEFT = 6000  # milliseconds that the function says it has
+LEFT = 8000  # milliseconds that the function says it has
 
 
 @dataclass(frozen=True, slots=True)

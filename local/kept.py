@@ -56,22 +56,33 @@ class Note:
 
 
 @contextlib.contextmanager
-def noted(note: Note, file: Path = NOTE) -> Iterator[None]:
-    """Leave the note while the block runs, where we alone may read it; another stack's note is replaced, not removed."""
+def noted(note: Note, file: Path = NOTE) -> Iterator[Callable[[], None]]:
+    """Leave the note while the block runs, where we alone may read it; another stack's note is replaced, not removed.
+
+    What is given leaves it again if none is there: that stack may have ended since, and has taken its own away.
+    """
     text = json.dumps(asdict(note), indent=1)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_suffix(f".{os.getpid()}")
-    with os.fdopen(
-        os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, ONLY_OURS), "w", encoding="utf-8"
-    ) as draft_file:
-        draft_file.write(text)
-    draft.replace(file)  # at once, so that nobody reads half a note
+
+    def again() -> None:
+        if not file.exists():
+            _leave(text, file)
+
+    _leave(text, file)
     try:
-        yield
+        yield again
     finally:
         with contextlib.suppress(OSError):
             if file.read_text(encoding="utf-8") == text:
                 file.unlink()
+
+
+def _leave(text: str, file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_suffix(f".{os.getpid()}")
+    opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, ONLY_OURS)
+    with os.fdopen(opened, "w", encoding="utf-8") as draft_file:
+        draft_file.write(text)
+    draft.replace(file)  # at once, so that nobody reads half a note
 
 
 def read_note(file: Path = NOTE) -> Note | None:
@@ -89,11 +100,12 @@ def keep(stack: Stack, say: Callable[[str], None]) -> None:
         ProcessError: a part of it ended.
     """
     seed(stack, [ORDER])
-    with noted(Note.of(stack)):
+    with noted(Note.of(stack)) as again:
         for line in invitation(stack.api, stack.issuer.token(ORDER.user)):
             say(line)
         while True:
             stack.check()
+            again()
             time.sleep(LOOK_EVERY)
 
 

@@ -100,7 +100,7 @@ class Intake:
         acceptance and not with it: the job's own commit demands that what it reads is unchanged.
 
         Raises:
-            Outdated: the condition says so, and no job was accepted under this key.
+            Outdated, Absent: the condition says so, and no job was accepted under this key.
             UnknownJobType: nothing of that name is open.
             Malformed: the key, the payload or `run_at`; its reason is stable, its detail names fields and no values.
             TooLarge: the body.
@@ -159,7 +159,7 @@ class Intake:
         """
         try:
             condition(payload)
-        except Outdated:
+        except (Absent, Outdated):
             while_active = asked.job.unique is Unique.WHILE_ACTIVE
             generation = self.accepts.generation(asked.record(0)) if while_active else 0
             known = self.records.view(asked.record(generation))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 FORMAT = 1  # of the envelope; a message that uses what an earlier one does not know says so, and waits where only that is known
 KEY_LENGTH = 255
+MOST_TOLD = 20  # of what is wrong with one payload
+LONGEST_NAME = 40
+_NOT_IN_NAMES = re.compile(r"[^\w-]")
 YEARS = range(1970, 9999)
 _PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 
@@ -95,14 +98,19 @@ class Message:
         if self.job_id is not None:
             envelope["job_id"] = self.job_id
         if self.enqueued_at is not None:
-            envelope["enqueued_at"] = self.enqueued_at.isoformat()
+            envelope["enqueued_at"] = _written(self.enqueued_at)
         if self.record is not None:
             envelope["record"] = self.record
         if self.run_at is not None:
-            envelope["run_at"] = self.run_at.isoformat()
+            envelope["run_at"] = _written(self.run_at)
         if self.trace is not None:
             envelope[TRACEPARENT] = self.trace.header
         return f'{json_text(envelope)[:-1]},"payload":{self.payload}}}'
+
+
+def _written(moment: datetime) -> str:
+    """A moment in UTC: Python has zones that are seconds apart, which no reader of RFC 3339 takes."""
+    return moment.astimezone(UTC).isoformat()
 
 
 def check_key(key: object) -> str:
@@ -221,6 +229,11 @@ def fingerprint(message: Message, payload: Payload) -> str:
 def describe(error: ValidationError) -> str:
     """What is wrong, field by field, without any of the values."""
     problems = error.errors(include_url=False, include_context=False, include_input=False)
-    return "; ".join(
-        f"{'.'.join(str(part) for part in problem['loc']) or 'body'}: {problem['type']}" for problem in problems
-    )[:1000]
+    told = [f"{'.'.join(map(_named, problem['loc'])) or 'body'}: {problem['type']}" for problem in problems[:MOST_TOLD]]
+    more = len(problems) - len(told)
+    return "; ".join([*told, *([f"body: {more}_more"] if more else [])])
+
+
+def _named(part: int | str) -> str:
+    """A field's name as it may be told: who sends a field that no schema has may call it anything, and at any length."""
+    return _NOT_IN_NAMES.sub("?", str(part)[:LONGEST_NAME])

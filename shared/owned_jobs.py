@@ -9,6 +9,7 @@ import base64
 import binascii
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 100  # what one read of DynamoDB takes
 CHECKED = 16
+_RECORD = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +49,14 @@ class Place:
         """
         try:
             padded = text.encode("ascii") + b"=" * (-len(text) % 4)
-            created_at, record, digest = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-            if not isinstance(record, str) or digest != _digest(owner, created_at, record):
-                raise ValueError  # noqa: TRY301 - one way out for all that is wrong with it
-            return cls(datetime.fromisoformat(created_at), record)
+            created_at, record, _ = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+            place = cls(datetime.fromisoformat(created_at), record)
+            as_given = bool(_RECORD.fullmatch(record)) and text == place.written(owner)
         except (ValueError, TypeError, RecursionError, binascii.Error) as error:
             raise Malformed("invalid-query", "next: not_given_here") from error
+        if not as_given:  # whoever forges one may know the digest; what is no key at all DynamoDB would refuse
+            raise Malformed("invalid-query", "next: not_given_here")
+        return place
 
 
 def _digest(owner: str, *texts: str) -> str:

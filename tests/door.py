@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import copy
 import json
 from pathlib import Path
@@ -10,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from tests.world import Context
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from functions.front_door import FrontDoor
 
 Answer = tuple[int, Any, dict[str, str]]  # status, body as parsed JSON, headers
@@ -19,16 +23,30 @@ LOOK = json.loads((EVENTS / "look.json").read_text())
 
 
 class Client:
-    """One client for each name that is given as `user`; the stack behind the door is there for those who look at it."""
+    """One client for each name that is given as `user`; the stack behind the door is there for those who look at it.
 
-    def __init__(self, door: FrontDoor, stack: Any = None) -> None:
+    With `own` each order that somebody asks to pay for becomes that user's own before.
+    """
+
+    def __init__(self, door: FrontDoor, stack: Any = None, own: Callable[[str, str], None] | None = None) -> None:
         self.door = door
         self.stack = stack
+        self.own = own
 
     def ask(self, event: dict[str, Any]) -> Answer:
+        self._own_what_is_asked_for(event)
         answer = self.door.handle(event, Context())
         body = json.loads(answer["body"]) if answer.get("body") else None
         return answer["statusCode"], body, answer["headers"]
+
+    def _own_what_is_asked_for(self, event: dict[str, Any]) -> None:
+        """Give the order that a request is about to the user who asks."""
+        with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError, RecursionError):
+            user = event["requestContext"]["authorizer"]["jwt"]["claims"]["sub"].strip()
+            body = base64.b64decode(event["body"]) if event.get("isBase64Encoded") else event["body"]
+            order = json.loads(body)["order_id"]
+            if self.own is not None and user and isinstance(order, str) and order:
+                self.own(order, user)
 
     def request(
         self, method: str, path: str, *, user: str | None = "user-1", query: str = "", **changes: Any

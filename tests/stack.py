@@ -63,6 +63,15 @@ class Stack:
         wire: dict[str, Any] = {name: {"S": value} for name, value in item.items()}
         self.database.client.put_item(TableName=self.settings.tables["orders"], Item={**wire, "version": {"N": "1"}})
 
+    def own(self, order: str, user: str) -> None:
+        """Let an order be this user's."""
+        self.database.client.update_item(
+            TableName=self.settings.tables["orders"],
+            Key={"order_id": {"S": order}},
+            UpdateExpression="SET user_id = :user, version = if_not_exists(version, :one)",
+            ExpressionAttributeValues={":user": {"S": user}, ":one": {"N": "1"}},
+        )
+
     def send(self, body: str, attributes: Mapping[str, str] | None = None) -> None:
         self.sqs.send_message(
             QueueUrl=self.settings.queues[self.worker.name],

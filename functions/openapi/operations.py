@@ -22,7 +22,7 @@ from functions.openapi.parts import (
 )
 from functions.openapi.reads import ETAG_HEADER, ETAGS
 from functions.operations import USUALLY_LISTED
-from functions.resources import RESOURCES, USERS
+from functions.resources import RESOURCES
 from shared.intake import BODY_BYTES
 from shared.message import KEY_LENGTH
 from shared.operation import OperationStatus
@@ -160,7 +160,11 @@ def _accept(job: Job[Any, Any]) -> Json:
                         HTTPStatus.BAD_REQUEST,
                         "No usable key, a body that is no JSON object, or a wrong query (`errors`)",
                     ),
-                    *([problem(HTTPStatus.NOT_FOUND, "It is not the caller's")] if job.name in USERS else []),
+                    *(
+                        [problem(HTTPStatus.NOT_FOUND, "It is not there, or not the caller's")]
+                        if job.name in RESOURCES
+                        else []
+                    ),
                     *([OUTDATED] if job.name in RESOURCES else []),
                     problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Send a reference to the large part"),
                     problem(

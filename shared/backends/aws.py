@@ -37,17 +37,19 @@ REFUSALS = frozenset(
 )
 
 
-def client(service: str, *, pool: int = 10) -> Any:  # noqa: ANN401 - boto3 builds the class at run time
+def client(service: str, *, pool: int = 10, read_seconds: float = READ_SECONDS, attempts: int = ATTEMPTS) -> Any:  # noqa: ANN401 - boto3 builds the class at run time
     """Make a client of an AWS service, safe to share between threads.
 
     Args:
         service: as boto3 calls it.
         pool: connections kept, as many as threads use it.
+        read_seconds: that an attempt waits for its answer.
+        attempts: in all; between two the client rests for a second at the most, and twice as long each time.
     """
     config = Config(
         connect_timeout=CONNECT_SECONDS,
-        read_timeout=READ_SECONDS,
-        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+        read_timeout=read_seconds,
+        retries={"mode": "standard", "total_max_attempts": attempts},
         max_pool_connections=max(pool, 10),
     )
     return boto3.session.Session().client(service, config=config)  # type: ignore[call-overload]

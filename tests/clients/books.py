@@ -25,6 +25,7 @@ ALLOWED = {
     "post": {202, 429, 500, 503},
     "other payload": {422, 429, 500, 503},  # I3: never accepted
     "get": {200, 429, 500, 503},
+    "foreign post": {404, 429, 500, 503},  # API1: the same whether it is another's or nobody's
     "foreign get": {404, 429, 500, 503},
     "delete": {200, 409, 429, 500, 503},
     "foreign delete": {404, 429, 500, 503},

@@ -22,10 +22,11 @@ CANCELS = 0.15  # of the operations
 
 @dataclass(frozen=True)
 class Intent:
-    """Something that the client wants, once."""
+    """Something that the client wants, once; `mine` tells whether what it is about is there, and the client's own."""
 
     key: str
     payload: dict[str, str]
+    mine: bool = True
 
 
 @dataclass
@@ -48,6 +49,9 @@ class Browser:
 
     def _pursue(self, intent: Intent) -> None:
         random = self.world.random
+        if not intent.mine:
+            self._ask("foreign post", intent.key, self._post(intent))
+            return
         operation = self._accepted(intent)
         if random.random() < 0.1:
             self._ask("other payload", intent.key, self._post(Intent(intent.key, {**intent.payload, "order_id": "x"})))

@@ -41,6 +41,7 @@ def test_i2_five_hundred_clients_have_one_job_for_each_intent_and_every_operatio
         ("post", 429),
         ("post", 503),
         ("other payload", 422),
+        ("foreign post", 404),
         ("get", 200),
         ("get", 429),
         ("foreign get", 404),

@@ -95,13 +95,17 @@ class ClientWorld(World):
             for place in range(self.random.choice((1, 1, 2))):
                 key, order = f"{user}/{place}", f"order-{number}-{place}"
                 intent = f"pi-{number}-{place}"
-                if self.random.random() < 0.97:  # the others want to pay for what is not there
-                    item = {"order_id": order, "user_id": user, "amount": "1", "currency": "EUR"}
+                draw = self.random.random()  # a few want to pay for what is not there, for another's order, or wrongly
+                mine = draw < 0.96
+                if mine or draw < 0.98:
+                    whose = user if mine else "somebody-else"
+                    wanted_by = intent if draw < 0.93 else f"{intent}-other"
+                    item = {"order_id": order, "user_id": whose, "amount": "1", "currency": "EUR"}
                     self.history.items["orders", (order,)] = Stored(
-                        {**item, "payment_intent_id": intent, "status": "pending"}, 1
+                        {**item, "payment_intent_id": wanted_by, "status": "pending"}, 1
                     )
                 self.intents[owner, key] = intent
-                wanted.append(Intent(key, {"order_id": order, "payment_intent_id": intent}))
+                wanted.append(Intent(key, {"order_id": order, "payment_intent_id": intent}, mine=mine))
             coming.append((self.random.uniform(0, ARRIVAL), Browser(self, owner, user, wanted)))
         coming.sort(key=lambda pair: pair[0])
         self.alongside("arrivals", lambda: self._arrive(coming))

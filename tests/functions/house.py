@@ -7,12 +7,14 @@ from random import Random
 from typing import Any
 
 from functions import front_door
+from functions.payments import ORDERS
 from functions.reads import Reads
 from shared.backends.memory_database import MemoryDatabase
 from shared.backends.memory_intake import MemoryIntakeStore
 from shared.backends.memory_owned_jobs import MemoryOwnedJobs
 from shared.backends.memory_rates import MemoryRates
 from shared.clock import Surroundings
+from shared.item import Stored
 from shared.settings import OwnerLimits
 from shared.telemetry import NO_JOB_TYPE, Silent
 from tests.door import Client
@@ -48,7 +50,11 @@ class House:
             here=Surroundings(self.clock, Random(1), Names()),  # noqa: S311 - repeatable
             telemetry=self.telemetry,
         )
-        self.http = Client(self.door)
+        self.http = Client(self.door, own=self.own)
+
+    def own(self, order: str, user: str) -> None:
+        """Let an order be this user's."""
+        self.database.items[ORDERS.name, (order,)] = Stored({"order_id": order, "user_id": user}, 1)
 
     def counted(self, metric: str) -> int:
         return self.telemetry.counts[metric, NO_JOB_TYPE]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def http(stack: Stack) -> Client:
-    return Client(front_door.connect(stack.settings), stack)
+    return Client(front_door.connect(stack.settings), stack, stack.own)
 
 
 def test_r3_1_a_request_is_accepted_at_once_and_its_operation_ends_with_the_result(http: Client) -> None:
@@ -127,7 +127,7 @@ def test_i6_a_foreign_operation_is_exactly_as_absent_as_one_that_never_was(http:
     malformed = http.get("op_zz", user="user-2")
     assert foreign == absent == malformed
     assert foreign[0] == 404
-    own = http.post(payload("o12"), key="k12", user="user-2")
+    own = http.post(payload("o12-2"), key="k12", user="user-2")
     assert own[0] == 202
     assert own[1]["operation_id"] != mine["operation_id"]
     assert own[2]["Idempotent-Replayed"] == "false"
@@ -188,6 +188,7 @@ def test_the_handler_answers_an_event_as_api_gateway_sends_it(stack: Stack, monk
     for name, value in stack.settings.to_environ().items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(front_door, "_doors", [])
+    stack.own("order-17", "user-1")
     answer = front_door.handler(copy.deepcopy(ACCEPT), Context())
     assert answer["statusCode"] == 202
 

@@ -43,7 +43,7 @@ def client(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Client:
     """A front door that speaks to the stdout of this test: a logger keeps that which was there when its name was first used."""
     name = f"front-door-{next(fresh)}"
     monkeypatch.setattr(front_door, "PowertoolsTelemetry", lambda _: PowertoolsTelemetry(name))
-    return Client(front_door.connect(stack.settings), stack)
+    return Client(front_door.connect(stack.settings), stack, stack.own)
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:

@@ -39,7 +39,7 @@ def record_of(answer: Answer) -> str:
 
 
 def test_out_01_fifty_requests_at_the_same_moment_are_one_operation_and_one_message(stack: Stack) -> None:
-    http = Client(front_door.connect(stack.settings), stack)
+    http = Client(front_door.connect(stack.settings), stack, stack.own)
     together = threading.Barrier(50)
 
     def post(_: int) -> Answer:
@@ -78,7 +78,7 @@ class Busy:
             return made
 
         monkeypatch.setattr(front_door, "client", failing)
-        self.http = Client(front_door.connect(stack.settings), stack)
+        self.http = Client(front_door.connect(stack.settings), stack, stack.own)
 
 
 def test_out_08_a_conflict_is_tried_again_and_accepted(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ def test_out_08_a_store_that_stays_busy_is_503_and_nothing_is_stored(
     assert (status, body["code"], headers["Retry-After"]) == (503, "try-again", "2")
     assert busy.tried == 4
     monkeypatch.undo()
-    answer = Client(front_door.connect(stack.settings)).post(payload("case-3"), key="case-3")
+    answer = Client(front_door.connect(stack.settings), own=stack.own).post(payload("case-3"), key="case-3")
     assert (answer[0], answer[2]["Idempotent-Replayed"]) == (202, "false")  # nothing was there
 
 

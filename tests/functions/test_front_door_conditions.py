@@ -163,7 +163,8 @@ def test_i38_without_a_store_that_answers_nobody_says_that_a_version_is_current(
     door.house.door = replaced(door.house, Reads(gone, None))
     assert door.capture(If_Match='"3"')[0] == 503
     assert door.is_untouched
-    assert door.capture()[0] == 202  # without a condition nobody asks
+    assert door.capture()[0] == 503  # nor that an order is the caller's
+    assert door.sync("ann")[0] == 202  # whose inventory is meant, the request says
 
 
 def test_api1_nobody_synchronises_anothers_inventory() -> None:
@@ -176,10 +177,34 @@ def test_api1_nobody_synchronises_anothers_inventory() -> None:
     assert door.sync("ann")[0] == 202
 
 
+@pytest.mark.parametrize("order", ["o", "never", "gone"])
+def test_api1_nobody_pays_for_anothers_order_and_it_is_as_absent_as_one_that_never_was(order: str) -> None:
+    door = Door()
+    door.database.items[ORDERS.name, ("gone",)] = Stored({"order_id": "gone", "user_id": "bob"}, 4, deleted=True)
+    payload = {"order_id": order, "payment_intent_id": "pi"}
+    status, found, headers = door.post("capture-payment", payload, "k", "bob")
+    assert (status, found, "ETag" in headers) == (
+        404,
+        {"title": "Not Found", "status": 404, "code": "not-found"},
+        False,
+    )
+    assert door.is_untouched  # so no dead letter rings, and none tells by its reason whether the order is there
+
+
+def test_r3_2_a_replay_is_answered_as_before_although_its_order_is_gone() -> None:
+    door = Door()
+    first = door.capture()
+    del door.database.items[ORDERS.name, ("o",)]
+    status, found, headers = door.capture()
+    assert (status, found, headers["Idempotent-Replayed"]) == (202, first[1], "true")
+    assert door.capture("another")[0] == 404
+
+
 def test_a_caller_with_aws_credentials_acts_for_users() -> None:
     door = Door()
     assert door.post("sync-inventory", {"user_id": "ann"}, "k", None, If_Match='"5"')[0] == 202
     assert door.post("sync-inventory", {"user_id": "ann"}, "l", None, If_Match='"4"')[0] == 412
+    assert door.post("capture-payment", {"order_id": "o", "payment_intent_id": "pi"}, "m", None)[0] == 202
 
 
 def test_r3_7_a_job_type_whose_intake_is_closed_is_told_so_before_anything_is_looked_at() -> None:

@@ -36,5 +36,5 @@ def test_an_event_file_is_the_demos_request(asked: Asked) -> None:
 
 @NAMED
 def test_the_function_answers_it_as_the_demo_expects(asked: Asked, stack: Stack) -> None:
-    client = Client(front_door.connect(stack.settings), stack)
+    client = Client(front_door.connect(stack.settings), stack, stack.own)
     assert str(client.ask(event_of(asked))[0]) == asked.answers[0]

@@ -26,7 +26,7 @@ class Own(Client):
     """A client whose user is nobody else's."""
 
     def __init__(self, stack: Stack) -> None:
-        super().__init__(front_door.connect(stack.settings), stack)
+        super().__init__(front_door.connect(stack.settings), stack, stack.own)
         self.user = f"user-{next(fresh)}"
 
     def request(self, *asked: Any, **changes: Any) -> Any:

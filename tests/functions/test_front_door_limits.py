@@ -99,7 +99,7 @@ def test_i48_what_stands_in_redis_tells_nobody_who_an_owner_is() -> None:
 @pytest.fixture
 def http(stack: Stack) -> Client:
     settings = replace(stack.settings, owner_limits=OwnerLimits(1, 6, 1000))
-    return Client(front_door.connect(settings), stack)
+    return Client(front_door.connect(settings), stack, stack.own)
 
 
 def test_the_deployed_front_door_keeps_rates_in_the_cache_and_works_without_one(http: Client, stack: Stack) -> None:
@@ -111,7 +111,7 @@ def test_the_deployed_front_door_keeps_rates_in_the_cache_and_works_without_one(
     assert {without.list(user="limited-1")[0] for _ in range(5)} == {200}
 
 
-def test_an_accepted_request_costs_a_count_a_transaction_and_one_exchange_with_redis(
+def test_an_accepted_request_costs_a_look_a_count_a_transaction_and_one_exchange_with_redis(
     http: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from redis.connection import Connection  # noqa: PLC0415 - only this test looks at it
@@ -139,7 +139,7 @@ def test_an_accepted_request_costs_a_count_a_transaction_and_one_exchange_with_r
     monkeypatch.setattr(Connection, "send_packed_command", sent)
     status, body, _ = counted.post(payload("o9"), key="k9", user="counted-1")
     assert status == 202
-    assert calls == {"Query": 1, "TransactWriteItems": 1}
+    assert calls == {"GetItem": 1, "Query": 1, "TransactWriteItems": 1}  # whose order it is, first
     assert len(exchanges) == 1
     calls.clear()
     counted.get(body["operation_id"], user="counted-1")

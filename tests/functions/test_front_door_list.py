@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def http(stack: Stack) -> Client:
-    return Client(front_door.connect(stack.settings), stack)
+    return Client(front_door.connect(stack.settings), stack, stack.own)
 
 
 def accept(http: Client, user: str, orders: range) -> list[str]:

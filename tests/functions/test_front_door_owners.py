@@ -85,7 +85,7 @@ class Street:
 
     def next_of(self, user: str) -> str:
         for number in range(2):
-            self.http.post(payload("more"), key=f"more-{number}", user=user)
+            self.http.post(payload(f"more-{user}"), key=f"more-{number}", user=user)
         place: str = self.http.list("limit=1", user=user)[1]["next"]
         return place
 
@@ -173,8 +173,8 @@ def test_api2_without_a_verified_identity_every_route_and_target_is_answered_ali
 
 
 def test_api6_a_key_tells_nobody_whether_another_has_used_it(street: Street) -> None:
-    mine = street.http.post(payload("own"), key="own", user="user-3")
-    fresh = street.http.post(payload("own"), key="never-used", user="user-3")
+    mine = street.http.post(payload("mine"), key="own", user="user-3")
+    fresh = street.http.post(payload("mine"), key="never-used", user="user-3")
     assert (mine[0], mine[2]["Idempotent-Replayed"]) == (fresh[0], fresh[2]["Idempotent-Replayed"]) == (202, "false")
     assert street.http.post(payload("other"), key="foreign", user="user-3")[0] == 202
 

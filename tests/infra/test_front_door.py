@@ -13,6 +13,7 @@ from functions.routes import ROUTES
 from infra.constructs.front_door import SHAPE
 from infra.identity import Identity
 from infra.settings import load_stage
+from shared.backends.aws import CONNECT_SECONDS
 from shared.settings import PREFIX, OwnerLimits, Settings
 from shared.table import Way
 from tests.infra.declared import PAYING, STAGE
@@ -75,6 +76,16 @@ def test_the_function_knows_the_tables_that_it_shows_and_no_others(declared: Wal
 
 def test_the_function_ends_before_the_gateway_gives_up() -> None:
     assert SHAPE.timeout.total_seconds() < 29
+
+
+def test_i38_a_silent_store_is_told_by_the_function_before_its_time_is_up() -> None:
+    attempt = max(front_door.READ_SECONDS, CONNECT_SECONDS)
+    rests = sum(
+        2**number for number in range(front_door.ATTEMPTS - 1)
+    )  # seconds at the most, by botocore's standard mode
+    calls = 2  # whether intake is closed, and the one that has to be done
+    redis = 2 * 0.4
+    assert calls * (attempt * front_door.ATTEMPTS + rests) + redis < SHAPE.timeout.total_seconds()
 
 
 def test_without_an_identity_there_is_no_way_in(product: Walk) -> None:

@@ -2,59 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import threading
-import urllib.error
-import urllib.request
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import boto3
-import pytest
 
-from local.environment import CREDENTIALS, REGION, loopback
-from local.issuer import AUDIENCE, KEYS, IssuerServer, issuer_at, new_key
+from local.environment import CREDENTIALS, REGION
+from local.issuer import AUDIENCE, KEYS, IssuerServer, issuer_at
 from local.processes import Children
 from local.standin import start_standin
 from local.tokens import Issuer
 from local.valkey import Valkey
 from shared.clock import SystemClock
+from tests.local.asking import got
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 CLOCK = SystemClock()
-
-
-@pytest.fixture
-def key(tmp_path: Path) -> Path:
-    file = tmp_path / "key.pem"
-    new_key(file)
-    return file
-
-
-@pytest.fixture
-def server(key: Path) -> Iterator[IssuerServer]:
-    keys = issuer_at("http://127.0.0.1", key, CLOCK).jwks
-    with IssuerServer(0, keys, quiet=True) as publishing:
-        thread = threading.Thread(target=publishing.serve_forever)
-        thread.start()
-        yield publishing
-        publishing.shutdown()
-        thread.join()
-
-
-def got(url: str, token: str | None = None) -> tuple[int, dict[str, Any]]:
-    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    request = urllib.request.Request(loopback(url), headers=headers)  # noqa: S310 - on this machine
-    try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10) as answer:
-            return answer.status, json.loads(answer.read())
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, json.loads(error.read())
 
 
 def test_the_stand_ins_gateway_lets_in_whom_the_issuer_names_and_nobody_else(

@@ -2,55 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import threading
-import urllib.error
-import urllib.request
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jwt
 import pytest
 
-from local.environment import loopback
 from local.issuer import AUDIENCE, DISCOVERY, KEYS, IssuerServer, issuer_at, new_key
 from local.tokens import ALGORITHM
 from shared.clock import SystemClock
 from shared.errors import SettingsError
+from tests.local.asking import got
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 CLOCK = SystemClock()
-
-
-@pytest.fixture
-def key(tmp_path: Path) -> Path:
-    file = tmp_path / "key.pem"
-    new_key(file)
-    return file
-
-
-@pytest.fixture
-def server(key: Path) -> Iterator[IssuerServer]:
-    keys = issuer_at("http://127.0.0.1", key, CLOCK).jwks
-    with IssuerServer(0, keys, quiet=True) as publishing:
-        thread = threading.Thread(target=publishing.serve_forever)
-        thread.start()
-        yield publishing
-        publishing.shutdown()
-        thread.join()
-
-
-def got(url: str, token: str | None = None) -> tuple[int, dict[str, Any]]:
-    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    request = urllib.request.Request(loopback(url), headers=headers)  # noqa: S310 - on this machine
-    try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10) as answer:
-            return answer.status, json.loads(answer.read())
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, json.loads(error.read())
 
 
 def test_only_we_may_read_the_key_that_signs_and_it_is_never_replaced(key: Path) -> None:

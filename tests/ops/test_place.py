@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -76,3 +77,16 @@ def test_profile_region_and_stack_are_the_callers_or_as_named() -> None:
     assert go_to_aws(environ, "home", "eu-west-1") == "tahan-prod"
     assert (environ["AWS_PROFILE"], environ["AWS_REGION"]) == ("home", "eu-west-1")
     assert environ["AWS_DEFAULT_REGION"] == "eu-west-1"
+
+
+def test_of_two_stacks_the_one_that_stays_leaves_its_note_again(tmp_path: Path) -> None:
+    file = tmp_path / "note.json"
+    later = replace(NOTE, api="http://127.0.0.1:2")
+    with noted(NOTE, file) as again:
+        with noted(later, file):
+            again()
+            assert read_note(file) == later  # the newest is meant while it is up
+        assert read_note(file) is None
+        again()
+        assert read_note(file) == NOTE
+    assert not file.exists()

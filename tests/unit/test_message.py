@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -264,3 +265,10 @@ def test_every_payload_survives_writing_and_reading(payload: dict[str, Any]) -> 
         return
     message = Message("note", 1, "key", text)
     assert json.loads(read_message(message.body()).payload) == payload
+
+
+@pytest.mark.parametrize("name", ["run_at", "enqueued_at"])
+def test_i4_a_moment_in_a_zone_that_is_seconds_apart_is_written_as_every_reader_takes_it(name: str) -> None:
+    moment = datetime(2026, 12, 24, 18, tzinfo=timezone(timedelta(hours=1, seconds=30)))
+    message = Message("a-job", 1, "k", "{}", **{name: moment})  # type: ignore[arg-type]
+    assert getattr(read_message(message.body()), name) == moment

@@ -1,0 +1,33 @@
+"""An issuer of tokens on this machine, for the tests that need one."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from local.issuer import IssuerServer, issuer_at, new_key
+from shared.clock import SystemClock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    file = tmp_path / "key.pem"
+    new_key(file)
+    return file
+
+
+@pytest.fixture
+def server(key: Path) -> Iterator[IssuerServer]:
+    keys = issuer_at("http://127.0.0.1", key, SystemClock()).jwks
+    with IssuerServer(0, keys, quiet=True) as publishing:
+        thread = threading.Thread(target=publishing.serve_forever)
+        thread.start()
+        yield publishing
+        publishing.shutdown()
+        thread.join()
