@@ -23,13 +23,18 @@ if TYPE_CHECKING:
     from functions.conditional import ETags
     from shared.item import ItemStore, Key
 
-RESOURCES: Mapping[str, Callable[[Any], tuple[Table, Key]]] = {
-    capture_payment.name: lambda payload: (ORDERS, (payload.order_id,)),
-    sync_inventory.name: lambda payload: (INVENTORY, (payload.user_id, HEAD)),
+# The table of what it is about, and its key by the payload.
+RESOURCES: Mapping[str, tuple[Table, Callable[[Any], Key]]] = {
+    capture_payment.name: (ORDERS, lambda payload: (payload.order_id,)),
+    sync_inventory.name: (INVENTORY, lambda payload: (payload.user_id, HEAD)),
 }
 # Whose the resource is, where the payload says it; else only the resource knows, and is asked.
 USERS: Mapping[str, Callable[[Any], str]] = {sync_inventory.name: lambda payload: payload.user_id}
-TABLES: tuple[tuple[Table, tuple[Way, ...]], ...] = ((ORDERS, (Way.ITEM,)), (INVENTORY, (Way.ITEM,)))
+# Open job types that are about nothing that somebody has. What is in neither is refused when the stack is synthesised.
+ABOUT_NOBODY: frozenset[str] = frozenset()
+TABLES: tuple[tuple[Table, tuple[Way, ...]], ...] = tuple(
+    (table, (Way.ITEM,)) for table in dict.fromkeys(table for table, _ in RESOURCES.values())
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,8 @@ class Conditions:
                 raise _absent()
             resource_tells = user is not None and job_type in RESOURCES and job_type not in USERS
             if expected is not None or resource_tells:
-                self._demand(*RESOURCES[job_type](payload), user, expected)
+                table, key_of = RESOURCES[job_type]
+                self._demand(table, key_of(payload), user, expected)
 
         return condition
 

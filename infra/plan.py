@@ -37,6 +37,7 @@ class Plan:
             _refuse_what_the_stage_breaks(self.stage, worker)
         _refuse_missing_egress(self)
         _refuse_unknown_endpoints(self)
+        _refuse_what_no_client_reaches(self)
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -99,3 +100,25 @@ def _refuse_unknown_endpoints(plan: Plan) -> None:
             f" in use are {known}; repair the name in cdk.json, or take it out."
         )
         raise DeclarationError(message)
+
+
+def _refuse_what_no_client_reaches(plan: Plan) -> None:
+    """An open job type has to be known to the front door: its worker, and whose what it is about is."""
+    opened = [declared.name for worker in plan.workers for declared in worker.jobs if declared.open_to_clients]
+    if not opened:
+        return
+    from functions import front_door, resources  # noqa: PLC0415 - most of it is of no use to a synth
+
+    for name in opened:
+        if name not in front_door.OPEN:
+            message = (
+                f"job {name!r} is open to clients, and the front door does not know it: add its worker to WORKERS in"
+                " functions/front_door.py, and run `make openapi`."
+            )
+            raise DeclarationError(message)
+        if name not in resources.RESOURCES.keys() | resources.ABOUT_NOBODY:
+            message = (
+                f"job {name!r} is open to clients, and nothing says whose what it is about is, so anybody could ask for"
+                " anybody's: add it to RESOURCES in functions/resources.py, or to ABOUT_NOBODY."
+            )
+            raise DeclarationError(message)

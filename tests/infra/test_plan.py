@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from functions import front_door, registry, resources
 from infra.names import camel, module_of, queue_names
 from infra.plan import Plan
 from infra.settings import Stage
@@ -106,3 +108,23 @@ def test_a_worker_that_cannot_run_at_the_pace_of_the_stage_is_refused_before_a_s
 def test_an_endpoint_that_no_worker_calls_is_refused_with_those_they_do() -> None:
     with pytest.raises(DeclarationError, match=r"endpoints has \['bank'\].* in use are \['payment-provider'\]"):
         Plan(Stage(name="dev", endpoints={"bank": "https://bank.example"}), WORKERS)
+
+
+def opened(name: str) -> Worker:
+    return Worker("opened", jobs=(replace(a_job(name), open_to_clients=True),))
+
+
+def test_an_open_job_that_the_front_door_does_not_know_is_refused_with_the_line_to_add(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(DeclarationError, match=r"'made-up' is open .* WORKERS in functions/front_door\.py"):
+        Plan(WITHOUT_EGRESS, (opened("made-up"),))
+    monkeypatch.setattr(front_door, "OPEN", {"made-up": "opened"})
+    with pytest.raises(DeclarationError, match=r"whose .* RESOURCES in functions/resources\.py"):
+        Plan(WITHOUT_EGRESS, (opened("made-up"),))
+    monkeypatch.setattr(resources, "ABOUT_NOBODY", frozenset({"made-up"}))
+    assert Plan(WITHOUT_EGRESS, (opened("made-up"),)).workers
+
+
+def test_every_open_job_of_the_product_is_known_to_the_front_door_and_somebodys() -> None:
+    assert Plan(STAGE, registry.WORKERS).workers == registry.WORKERS

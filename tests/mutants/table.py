@@ -3262,4 +3262,18 @@ MUTANTS = (
         "if False:",
         "tests/ops/test_place.py",
     ),
+    Mutant(
+        "an open job that no client reaches is refused",
+        "infra/plan.py",
+        "if name not in front_door.OPEN:",
+        "if False:",
+        "tests/infra/test_plan.py",
+    ),
+    Mutant(
+        "an open job that is about nobody knows whose is refused",
+        "infra/plan.py",
+        "if name not in resources.RESOURCES.keys() | resources.ABOUT_NOBODY:",
+        "if False:",
+        "tests/infra/test_plan.py",
+    ),
 )
