@@ -128,7 +128,6 @@ class JobView:
         job_id: name of the message that the claim found first.
         earlier: where a key is unique only while its job is active: the names that began its last jobs before this one.
         trace: what asked for the job, as a `traceparent`; empty where nobody said.
-        earlier: where a key is unique only while its job is active: the names that began its last jobs before this one.
         version: of the payload's schema.
         ended_at: when it ended or was last dead-lettered.
         look_at: when its message is lost, if the job has not ended by then.
