@@ -111,7 +111,7 @@ def test_the_audit_notices_a_status_that_was_read_from_a_copy(monkeypatch: pytes
 def test_the_audit_notices_an_effect_that_its_status_denies() -> None:
     world = run(3, 30)
     records = world.history.records
-    done = next(record for record, view in records.items() if view.status is Status.COMPLETED)
+    done = next(record for record in world.history.accepted_at if records[record].status is Status.COMPLETED)
     records[done] = replace(records[done], status=Status.CANCELLED)
     with pytest.raises(Violation, match=r"R3\.6: cancelled and charged"):
         Audit(world).r3_6_the_effect_agrees_with_the_status()

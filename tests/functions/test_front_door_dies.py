@@ -44,7 +44,7 @@ def test_out_04_what_was_accepted_when_the_front_door_died_is_sent_and_done_once
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for order in ("out-04-a", "out-04-b"):
-        stack.seed(**payload(order))
+        stack.seed(**payload(order), user_id="out-04")
         with monkeypatch.context() as patched:
             dies_after_the_commit(patched)
             with pytest.raises(Killed):  # the client gets no answer at all
