@@ -55,22 +55,6 @@ def client(service: str, *, pool: int = 10, read_seconds: float = READ_SECONDS, 
     return boto3.session.Session().client(service, config=config)  # type: ignore[call-overload]
 
 
-def query(dynamodb: Any, **asked: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - as `client` gives it
-    """All items that a query finds, page by page.
-
-    Raises:
-        Unavailable: no answer, or throttled.
-    """
-    more: dict[str, Any] = {}
-    while True:
-        with translated("dynamodb"):
-            page = dynamodb.query(**asked, **more)
-        yield from page["Items"]
-        if "LastEvaluatedKey" not in page:
-            return
-        more = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
-
-
 @contextlib.contextmanager
 def translated(service: str) -> Iterator[None]:
     """Raise our errors for AWS's: Unavailable where a later try can help, Refused where the value is at fault.

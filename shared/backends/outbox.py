@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from shared.backends.aws import query, translated
+from shared.backends.aws import translated
+from shared.backends.dynamodb_reads import query
 from shared.outbox import KEPT, SHARDS, Overdue, Posting, due_at, left_of
 
 if TYPE_CHECKING:

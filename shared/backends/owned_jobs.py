@@ -7,12 +7,12 @@ job ends, and the list is never written again. One index of both would be writte
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from shared.backends.aws import translated
+from shared.backends.dynamodb_reads import batch_get
 from shared.backends.job_record_item import CREATED_AT, LISTED_FOR, UNFINISHED_OF, read_view
-from shared.errors import Unavailable
 from shared.owned_jobs import Listed, Page, Place
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 BY_OWNER = "by_owner"  # every job that was accepted for an owner, until it expires
 UNFINISHED = "unfinished"  # those that have not ended since
-TRIES = 4
-WAIT = timedelta(milliseconds=40)
 # What a list tells of a job, and who may see it: not its payload, nor its result, which may be large.
 READ = {
     "#id": "id",
@@ -95,24 +93,7 @@ class DynamoDBOwnedJobs:
         Raises:
             Unavailable: DynamoDB did not give them all.
         """
-        found: dict[str, dict[str, Any]] = {}
         keys = [{"id": {"S": record}} for record in dict.fromkeys(records)]
-        for left in reversed(range(TRIES)):
-            if not keys:
-                return found
-            asked = {
-                "Keys": keys,
-                "ConsistentRead": True,
-                "ProjectionExpression": ", ".join(READ),
-                "ExpressionAttributeNames": READ,
-            }
-            with translated("dynamodb"):
-                answer = self.client.batch_get_item(RequestItems={self.table: asked})
-            found.update({item["id"]["S"]: item for item in answer["Responses"].get(self.table, [])})
-            keys = answer.get("UnprocessedKeys", {}).get(self.table, {}).get("Keys", [])
-            if keys and left:
-                self.clock.sleep(WAIT.total_seconds() * 2 ** (TRIES - left) * self.random.random())
-        if keys:
-            message = f"DynamoDB gave {len(found)} job records and not the rest."
-            raise Unavailable(message, dependency="dynamodb")
-        return found
+        names = {"ProjectionExpression": ", ".join(READ), "ExpressionAttributeNames": READ}
+        items = batch_get(self.client, self.table, keys, self.clock, self.random, **names)
+        return {item["id"]["S"]: item for item in items}

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from shared.backends.aws import query, translated
+from shared.backends.aws import translated
+from shared.backends.dynamodb_reads import query
 from shared.backends.job_record_item import LOOK_AT, OPEN, UNENDED, names_in, read_view, write_failure
 from shared.clock import to_millis
 from shared.errors import ClaimLost
