@@ -59,19 +59,26 @@ def _can_be_kept(owner: str) -> bool:
 
 
 def _verified(event: Mapping[str, Any]) -> str | None:
-    authorizer = (event.get("requestContext") or {}).get("authorizer") or {}
-    claims = (authorizer.get("jwt") or {}).get("claims") or {}
-    subject = claims.get("sub")
-    if isinstance(subject, str) and subject.strip():
-        return f"jwt:{claims.get('iss', '')}:{subject}"  # a subject is unique within its issuer alone
-    arn = (authorizer.get("iam") or {}).get("userArn")
+    user = user_of(event)
+    if user is not None:
+        return (
+            f"jwt:{_said(event, 'jwt', 'claims').get('iss', '')}:{user}"  # a subject is unique within its issuer alone
+        )
+    arn = _said(event, "iam").get("userArn")
     return f"iam:{arn}" if isinstance(arn, str) and arn else None
+
+
+def _said(event: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """What the gateway's authoriser says of the caller, under these names."""
+    found: Mapping[str, Any] = event
+    for name in ("requestContext", "authorizer", *names):
+        found = found.get(name) or {}
+    return found
 
 
 def user_of(event: Mapping[str, Any]) -> str | None:
     """The user whom the caller's token is about: its subject. None for callers with AWS credentials, who are no users."""
-    authorizer = (event.get("requestContext") or {}).get("authorizer") or {}
-    subject = ((authorizer.get("jwt") or {}).get("claims") or {}).get("sub")
+    subject = _said(event, "jwt", "claims").get("sub")
     return subject if isinstance(subject, str) and subject.strip() else None
 
 

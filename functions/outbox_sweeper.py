@@ -22,6 +22,7 @@ from shared.backends.powertools import PowertoolsTelemetry
 from shared.backends.sqs import SqsQueue
 from shared.backends.unended import DynamoDBUnended
 from shared.clock import SystemClock
+from shared.each import try_each
 from shared.errors import Unavailable
 from shared.outbox import SHARDS
 from shared.recurrence import Recurrence, Recurring
@@ -31,7 +32,7 @@ from shared.settings import Settings
 from shared.telemetry import NO_JOB_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
     from random import Random
 
@@ -63,24 +64,17 @@ class Sweeper:
         Raises:
             Unavailable: the store did not answer for some shards; the others are swept. So they are whatever is raised.
         """
-        lag = timedelta(0)
-        failed: list[Exception] = []
-        for shard in self.random.sample(range(SHARDS), SHARDS):
-            try:
-                lag = max(lag, self._sweep(shard, until))
-            except Exception as error:  # noqa: BLE001 - one bad item must not keep the other shards waiting
-                failed.append(error)
-        if failed:  # the lag is not known, and missing says so
-            raise failed[0]
-        self.telemetry.took("outbox_lag", NO_JOB_TYPE, lag)
+        lags = [timedelta(0)]
+        # Where a shard fails the lag is not known, and missing says so.
+        try_each(partial(self._sweep, shard, until, lags) for shard in self.random.sample(range(SHARDS), SHARDS))
+        self.telemetry.took("outbox_lag", NO_JOB_TYPE, max(lags))
 
-    def _sweep(self, shard: int, until: datetime) -> timedelta:
-        """Sweep a shard; give how long its oldest posting has waited."""
+    def _sweep(self, shard: int, until: datetime, lags: list[timedelta]) -> None:
+        """Sweep a shard; note how long its oldest posting has waited."""
         now = self.clock.now()
-        lag = timedelta(0)
         held: set[str] = set()
         for batch in _batches(self.waiting.overdue(shard, now - self.grace, now)):
-            lag = max(lag, now - batch[0].since)
+            lags.append(now - batch[0].since)
             try:
                 self.relay.relay([overdue.posting for overdue in batch], held)
             except Unavailable:  # those stay; what is behind them is not kept waiting
@@ -89,7 +83,6 @@ class Sweeper:
                 self.telemetry.count("swept", NO_JOB_TYPE, len(batch))
             if self.clock.now() > until - RESERVE:
                 break
-        return lag
 
 
 def _batches(found: Iterator[Overdue]) -> Iterator[list[Overdue]]:
@@ -117,16 +110,8 @@ class Round:
         Raises:
             Unavailable: a store did not answer; the next round does what is left. So it does whatever is raised.
         """
-        failed: list[Exception] = []
-        parts: list[Callable[[], None]] = [self.recurring.post_due, partial(self.sweeper.sweep, until)]
-        parts += [partial(self.rescue.rescue, shard, until - RESERVE) for shard in range(SHARDS)]
-        for part in parts:
-            try:
-                part()
-            except Exception as error:  # noqa: BLE001 - a fault of one part must not end the others for good
-                failed.append(error)
-        if failed:
-            raise failed[0]
+        rescues = [partial(self.rescue.rescue, shard, until - RESERVE) for shard in range(SHARDS)]
+        try_each([self.recurring.post_due, partial(self.sweeper.sweep, until), *rescues])
 
 
 def connect(settings: Settings) -> Round:

@@ -14,9 +14,8 @@ from shared.errors import Malformed
 from shared.job import JobTypes, Unique
 from shared.job_record import SYSTEM, operation_id, record_id
 from shared.limits import LONGEST_DELAY_SECONDS, check_group
-from shared.message import Message, check_key, check_payload, check_run_at, read_message, typed_payload
-from shared.outbox import LONGEST_SCHEDULE
-from shared.strict_json import read_json, written
+from shared.message import Message, check_key, check_run_at, payload_of, read_message, typed_payload
+from shared.outbox import check_schedule
 from shared.trace import begun
 
 if TYPE_CHECKING:
@@ -93,10 +92,11 @@ def _message(options: argparse.Namespace, job: Job[Any, Any], tools: Tools) -> M
             job.name,
             job.version,
             check_key(options.key),
-            _payload(_payload_text(options, tools)),
-            run_at=_run_at(options.run_at, tools.clock.now()),
+            payload_of(_payload_text(options, tools)),
+            run_at=_run_at(options.run_at),
             trace=begun(tools.tokens),
         )
+        check_schedule(message, tools.clock.now())
         typed_payload(read_message(message.body()), JobTypes.of(job))
     except Malformed as error:
         raise CommandError(_refusal(job, error), Exit.REFUSED) from error
@@ -121,16 +121,7 @@ def _payload_text(options: argparse.Namespace, tools: Tools) -> str:
     return "{}" if options.payload is None else str(options.payload)
 
 
-def _payload(text: str) -> str:
-    parsed, _ = read_json(text)
-    if not isinstance(parsed, dict):
-        raise Malformed("invalid-payload", "body: dict_type")
-    payload = written(parsed)
-    check_payload(payload)
-    return payload
-
-
-def _run_at(text: str | None, now: datetime) -> datetime | None:
+def _run_at(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
@@ -140,8 +131,6 @@ def _run_at(text: str | None, now: datetime) -> datetime | None:
     if moment.tzinfo is None:
         raise Malformed("invalid-run-at", f"--run-at {text}: say in which zone, like {text}Z or {text}+01:00")
     check_run_at(moment)
-    if moment - now > LONGEST_SCHEDULE:
-        raise Malformed("invalid-run-at", f"a job is kept for {LONGEST_SCHEDULE.days} days at most")
     return moment
 
 

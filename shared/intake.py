@@ -13,10 +13,9 @@ from shared.acceptance import Acceptance, Accepted, OtherPayload, Overtaken, Rep
 from shared.errors import Malformed, TahanError, Unavailable
 from shared.job import Unique
 from shared.job_record import OVER, record_id
-from shared.message import Message, check_key, check_payload, check_run_at, fingerprint, typed_payload
+from shared.message import Message, check_key, check_run_at, fingerprint, payload_of, typed_payload
 from shared.operation import operation_of, record_of
-from shared.outbox import LONGEST_SCHEDULE, posting_of
-from shared.strict_json import read_json, written
+from shared.outbox import check_schedule, posting_of
 from shared.trace import begun
 
 if TYPE_CHECKING:
@@ -121,8 +120,7 @@ class Intake:
             trace=trace or begun(self.here.tokens),
         )
         check_run_at(run_at)
-        if message.wait(now) > LONGEST_SCHEDULE:
-            raise Malformed("invalid-run-at", f"a job is kept for {LONGEST_SCHEDULE.days} days at most")
+        check_schedule(message, now)
         _, payload = typed_payload(message, self.job_types)
         asked = _Asked(job, owner, message, fingerprint(message, payload))
         if condition is not None:
@@ -237,9 +235,4 @@ def _payload(body: str) -> str:
     size = len(body.encode(errors="surrogatepass"))
     if size > BODY_BYTES:
         raise TooLarge("payload-too-large", f"{size} bytes: {BODY_BYTES} are taken")
-    parsed, _ = read_json(body)
-    if not isinstance(parsed, dict):
-        raise Malformed("malformed-json", f"an object is expected, not a {type(parsed).__name__}")
-    payload = written(parsed)
-    check_payload(payload)
-    return payload
+    return payload_of(body)

@@ -16,7 +16,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from shared.clock import to_millis
 from shared.errors import Malformed, NewerVersion
 from shared.limits import PAYLOAD_BYTES
-from shared.strict_json import fractions_as_text, json_text, written
+from shared.strict_json import fractions_as_text, json_text, read_json, written
 from shared.trace import TRACEPARENT, read_trace
 from shared.wrapping import unwrapped
 
@@ -134,6 +134,20 @@ def check_run_at(moment: datetime | None) -> None:
     """
     if moment is not None and moment.year not in YEARS:
         raise Malformed("invalid-run-at", f"give a year from {YEARS[0]} to {YEARS[-1]}")
+
+
+def payload_of(text: str) -> str:
+    """The canonical text of a payload.
+
+    Raises:
+        Malformed: it is no JSON object, or more than the job record keeps.
+    """
+    parsed, _ = read_json(text)
+    if not isinstance(parsed, dict):
+        raise Malformed("malformed-json", f"an object is expected, not a {type(parsed).__name__}")
+    payload = written(parsed)
+    check_payload(payload)
+    return payload
 
 
 def check_payload(payload: str) -> None:

@@ -52,6 +52,16 @@ class Posting:
         return f"{self.worker}/{self.group}" if self.ordered and self.group is not None else self.id
 
 
+def check_schedule(message: Message, now: datetime) -> None:
+    """Refuse a job for a moment until which nothing is kept.
+
+    Raises:
+        Malformed: invalid-run-at.
+    """
+    if message.wait(now) > LONGEST_SCHEDULE:
+        raise Malformed("invalid-run-at", f"a job is kept for {LONGEST_SCHEDULE.days} days at most")
+
+
 def due_at(posting: Posting, since: datetime) -> datetime:
     """When a posting is to be sent: at once, or `LEAD` before the end of a delay that is too long for SQS."""
     return since if posting.delay <= LONGEST_DELAY else since + posting.delay - LEAD

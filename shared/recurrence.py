@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from cronsim import CronSim, CronSimError
 
-from shared.errors import DeclarationError, Unavailable
+from shared.each import try_each
+from shared.errors import DeclarationError
 from shared.message import Message
 from shared.outbox import posting_of
 
@@ -55,18 +57,13 @@ class Recurring:
         Raises:
             Unavailable: the store did not answer; the others are tried all the same.
         """
-        failed: list[Unavailable] = []
-        for recurrence in self.recurrences:
-            now = self.clock.now()
-            occurrence = latest(recurrence.cron, now)
-            if now - occurrence > LOOK_BACK:
-                continue
-            try:
-                self.outbox.post(_posting(recurrence, occurrence, now), now)
-            except Unavailable as error:
-                failed.append(error)
-        if failed:
-            raise failed[0]
+        try_each(partial(self._post_due, recurrence) for recurrence in self.recurrences)
+
+    def _post_due(self, recurrence: Recurrence) -> None:
+        now = self.clock.now()
+        occurrence = latest(recurrence.cron, now)
+        if now - occurrence <= LOOK_BACK:
+            self.outbox.post(_posting(recurrence, occurrence, now), now)
 
 
 def latest(cron: str, now: datetime) -> datetime:

@@ -97,13 +97,15 @@ class Rescue:
         if view.rescues >= MOST_RESCUES or not self._posted(view, now):
             failure = Failure(now, "message-lost", "the message is gone from its queue", "message-lost", None)
             self.records.give_up(view, failure, now)
-            self.telemetry.count("job_lost", NO_JOB_TYPE)
-            self.telemetry.warn("job_lost", record=view.record, job_type=view.names["job_type"], rescues=view.rescues)
+            self._tell("job_lost", view)
             return
         failpoint(Failpoint.RESCUED)
         self.records.note_rescue(view, now + self.lost_after, now)
-        self.telemetry.count("job_rescued", NO_JOB_TYPE)
-        self.telemetry.warn("job_rescued", record=view.record, job_type=view.names["job_type"], rescues=view.rescues)
+        self._tell("job_rescued", view)
+
+    def _tell(self, what: str, view: JobView) -> None:
+        self.telemetry.count(what, NO_JOB_TYPE)
+        self.telemetry.warn(what, record=view.record, job_type=view.names["job_type"], rescues=view.rescues)
 
     def _posted(self, view: JobView, now: datetime) -> bool:
         """Post the job's message; give whether that can be done at all."""
