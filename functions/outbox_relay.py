@@ -14,6 +14,7 @@ from shared.backends.aws import client
 from shared.backends.outbox import DynamoDBOutbox, read_waiting
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.backends.sqs import SqsQueue
+from shared.backends.unended import DynamoDBUnended
 from shared.clock import SystemClock
 from shared.errors import EventError
 from shared.relay import Relay
@@ -46,8 +47,9 @@ def connect(settings: Settings) -> Relay:
     """A relay for the stack that the settings name."""
     sqs = client("sqs")
     queues: Mapping[str, SqsQueue] = {name: SqsQueue(sqs, url) for name, url in settings.queues.items()}
-    outbox = DynamoDBOutbox(client("dynamodb"), settings.outbox_table)
-    return Relay(outbox, queues.get, SystemClock(), SystemRandom(), PowertoolsTelemetry("outbox-relay"))
+    dynamodb = client("dynamodb")
+    outbox, records = DynamoDBOutbox(dynamodb, settings.outbox_table), DynamoDBUnended(dynamodb, settings.jobs_table)
+    return Relay(outbox, records, queues.get, SystemClock(), SystemRandom(), PowertoolsTelemetry("outbox-relay"))
 
 
 _relays: list[Relay] = []

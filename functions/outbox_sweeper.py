@@ -120,8 +120,8 @@ def connect(settings: Settings) -> Round:
     queues: Mapping[str, SqsQueue] = {name: SqsQueue(sqs, url) for name, url in settings.queues.items()}
     outbox = DynamoDBOutbox(dynamodb, settings.outbox_table)
     clock, random, telemetry = SystemClock(), SystemRandom(), PowertoolsTelemetry("outbox-sweeper")
-    relay = Relay(outbox, queues.get, clock, random, telemetry)
     unended = DynamoDBUnended(dynamodb, settings.jobs_table)
+    relay = Relay(outbox, unended, queues.get, clock, random, telemetry)
     return Round(
         Sweeper(outbox, relay, clock, random, telemetry, GRACE * settings.pace),
         Rescue(unended, outbox, settings.routes, clock, telemetry),

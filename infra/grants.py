@@ -31,6 +31,7 @@ QUERY_INDEX = ("dynamodb:Query",)
 OUTBOX_WRITE = ("dynamodb:PutItem",)
 OUTBOX_SEND = ("dynamodb:GetItem", "dynamodb:UpdateItem")
 OUTBOX_SWEEP = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
+GIVE_UP = ("dynamodb:UpdateItem",)
 RESCUE = ("dynamodb:GetItem", "dynamodb:UpdateItem")
 STREAM_READ = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams")
 TABLE = {

@@ -40,6 +40,7 @@ class Failpoint(StrEnum):
     RELAY_RECEIVED = "relay-received"
     RELAY_SENT = "relay-sent"  # some messages are on their queues, none is marked
     RELAY_MARKED = "relay-marked"
+    RELAY_GAVE_UP = "relay-gave-up"  # the job of what cannot be sent is told so, the message is not parked
     RELAY_PARKED = "relay-parked"
     RESCUED = "rescued"  # a lost message is in the outbox anew, the job record does not know
     PRODUCING = "producing"  # a producer is about to send

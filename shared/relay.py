@@ -6,16 +6,19 @@ Dying between sending and marking sends a message again, and its idempotency key
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from shared.errors import Unavailable
+from shared.errors import Malformed, Unavailable
 from shared.failpoints import Failpoint, failpoint
+from shared.message import read_message
 from shared.outbox import LONGEST_DELAY
+from shared.outcome import Failure
 from shared.producer import Outgoing, send_all
 from shared.telemetry import NO_JOB_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import datetime
     from random import Random
 
     from shared.clock import Clock
@@ -24,11 +27,26 @@ if TYPE_CHECKING:
     from shared.telemetry import Telemetry
 
 
+class AcceptedJobs(Protocol):
+    """The store of job records as the relay sees it."""
+
+    def give_up_unsent(self, record: str, failure: Failure, now: datetime) -> None:
+        """Mark an accepted job dead-lettered that never began, since its message can never be sent.
+
+        Any other is left as it is; repeating it changes nothing.
+
+        Raises:
+            Unavailable: the store did not answer; it is tried again.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Relay:
     """Sends postings to the queues of their workers."""
 
     outbox: Outbox
+    records: AcceptedJobs
     queues: Callable[[str], Queue | None]
     clock: Clock
     random: Random
@@ -101,7 +119,21 @@ class Relay:
         return [postings[place] for place, refusal in report.failed.items() if not refusal.final]
 
     def _park(self, posting: Posting, reason: str) -> None:
+        """Keep it with its reason. First whoever waits for its job is told: what is parked is not looked at again."""
+        record = _record_of(posting)
+        if record is not None:
+            now = self.clock.now()
+            self.records.give_up_unsent(record, Failure(now, "not-sendable", reason, "not-sendable"), now)
+            failpoint(Failpoint.RELAY_GAVE_UP)
         self.outbox.park(posting, reason)
         failpoint(Failpoint.RELAY_PARKED)
         self.telemetry.count("parked", NO_JOB_TYPE)
         self.telemetry.warn("parked", posting=posting.id, worker=posting.worker, reason=reason)
+
+
+def _record_of(posting: Posting) -> str | None:
+    """The job record that a posting's message names; None if it names none, or cannot be read."""
+    try:
+        return read_message(posting.body).record
+    except Malformed:
+        return None

@@ -13,7 +13,7 @@ from infra.constructs.function import Function, Shape
 from infra.constructs.mapping import consume_stream
 from infra.constructs.queue_pair import DEAD_LETTER_RETENTION, encrypted_queue, seconds
 from infra.constructs.sending import let_send, sender_settings
-from infra.grants import OUTBOX_SEND, QUERY_INDEX, SEND, STREAM_READ, allow, allow_queue, allow_table
+from infra.grants import GIVE_UP, OUTBOX_SEND, QUERY_INDEX, SEND, STREAM_READ, allow, allow_queue, allow_table
 from shared.backends.outbox import LANES
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class OutboxRelay(Construct):
         allow(function.role, STREAM_READ, tables.outbox.table_stream_arn or "")
         allow_table(function.role, tables.outbox, OUTBOX_SEND)
         allow(function.role, QUERY_INDEX, f"{tables.outbox.table_arn}/index/{LANES}")
+        allow_table(function.role, tables.jobs, GIVE_UP)
         allow_queue(function.role, self.failures, SEND)
         consume_stream(self, tables.outbox, self.function, self.failures)
         RelayAlarms(self, "Alarms", function=self.function, failures=self.failures, topic=foundation.topic)

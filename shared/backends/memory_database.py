@@ -239,18 +239,27 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
         """Mark the job dead-lettered."""
         with self.lock:
             self._demand_as_seen(view, now)
-            self.unfinished.discard(view.record)
-            seen = self.records[view.record]
-            self.records[view.record] = replace(
-                seen,
-                status=Status.DEAD_LETTERED,
-                death=seen.death + 1,
-                ended_at=now,
-                look_at=None,
-                claim_until=None,
-                first_failure=seen.first_failure or failure,
-                last_failure=failure,
-            )
+            self._bury_lost(self.records[view.record], failure, now)
+
+    def give_up_unsent(self, record: str, failure: Failure, now: datetime) -> None:
+        """Mark an accepted job dead-lettered whose message can never be sent."""
+        with self.lock:
+            seen = self.records.get(record)
+            if seen is not None and seen.status is Status.ACCEPTED:
+                self._bury_lost(seen, failure, now)
+
+    def _bury_lost(self, seen: JobView, failure: Failure, now: datetime) -> None:
+        self.unfinished.discard(seen.record)
+        self.records[seen.record] = replace(
+            seen,
+            status=Status.DEAD_LETTERED,
+            death=seen.death + 1,
+            ended_at=now,
+            look_at=None,
+            claim_until=None,
+            first_failure=seen.first_failure or failure,
+            last_failure=failure,
+        )
 
     def _demand_as_seen(self, view: JobView, now: datetime) -> None:
         seen = self.records.get(view.record)

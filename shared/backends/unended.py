@@ -1,7 +1,8 @@
-"""Job records that have not ended although their message must be gone, in DynamoDB."""
+"""Job records that have not ended although their message is gone, or can never be sent, in DynamoDB."""
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 
 INDEX = "unended"
 _AS_SEEN = "look_at = :seen AND #death = :death AND (#status IN (:accepted, :retrying) OR (#status = :running AND #until < :now))"
+
+_BURY = (
+    "SET #status = :dead, #death = #death + :one, updated_at = :now_text, ended_at = :now_text,"
+    f" last_failure = :failure, first_failure = if_not_exists(first_failure, :failure) REMOVE #until, {OPEN}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +62,20 @@ class DynamoDBUnended:
 
     def give_up(self, view: JobView, failure: Failure, now: datetime) -> None:
         """Mark the job dead-lettered."""
-        update = (
-            "SET #status = :dead, #death = :death + :one, updated_at = :now_text, ended_at = :now_text,"
-            f" last_failure = :failure, first_failure = if_not_exists(first_failure, :failure) REMOVE #until, {OPEN}"
-        )
-        values = {
-            ":dead": {"S": Status.DEAD_LETTERED.value},
-            ":one": {"N": "1"},
-            ":now_text": {"S": now.isoformat()},
-            ":failure": write_failure(failure),
-        }
-        self._update(view, update, values, now)
+        self._update(view, _BURY, _buried(failure, now), now)
+
+    def give_up_unsent(self, record: str, failure: Failure, now: datetime) -> None:
+        """Mark an accepted job dead-lettered whose message can never be sent."""
+        values = {":accepted": {"S": Status.ACCEPTED.value}, **_buried(failure, now)}
+        with translated("dynamodb"), contextlib.suppress(self.client.exceptions.ConditionalCheckFailedException):
+            self.client.update_item(
+                TableName=self.table,
+                Key={"id": {"S": record}},
+                UpdateExpression=_BURY,
+                ConditionExpression="#status = :accepted",
+                ExpressionAttributeNames=names_in(_BURY),
+                ExpressionAttributeValues=values,
+            )
 
     def _update(self, view: JobView, update: str, values: dict[str, Any], now: datetime) -> None:
         seen = "" if view.look_at is None else view.look_at.isoformat()
@@ -93,3 +102,12 @@ class DynamoDBUnended:
                 raise
             message = "The job has changed since it was seen."
             raise ClaimLost(message) from error
+
+
+def _buried(failure: Failure, now: datetime) -> dict[str, Any]:
+    return {
+        ":dead": {"S": Status.DEAD_LETTERED.value},
+        ":one": {"N": "1"},
+        ":now_text": {"S": now.isoformat()},
+        ":failure": write_failure(failure),
+    }

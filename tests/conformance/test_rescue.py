@@ -167,6 +167,20 @@ def test_a_job_from_the_queue_is_watched_once_it_was_given_back(doors: Doors) ->
     assert json.loads(view.payload or "") == {"thing": "a"}
 
 
+def test_out_06_a_job_whose_message_can_never_be_sent_is_dead_lettered_if_it_never_began(doors: Doors) -> None:
+    mine, begun, store = accepted(doors), accepted(doors), store_of(doors)
+    held(doors, begun)
+    for _ in range(2):  # the relay may die in between, and say it again
+        store.give_up_unsent(mine.record, FAILURE, LOST)
+        store.give_up_unsent(begun.record, FAILURE, LOST)
+        store.give_up_unsent("f" * 64, FAILURE, LOST)
+    view = doors.records.view(mine.record)
+    assert (view.status, view.death, view.last_failure, view.look_at) == (Status.DEAD_LETTERED, 1, FAILURE, None)
+    assert view.payload == mine.payload
+    assert doors.records.view(begun.record).status is Status.RUNNING
+    assert doors.records.view("f" * 64) is None
+
+
 class Lagging:
     """A table whose index shows three jobs that look otherwise by now."""
 

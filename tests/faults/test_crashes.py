@@ -18,10 +18,11 @@ import pytest
 
 from functions.payments import CapturePayment, capture_payment
 from local.cached import CachedTags
+from shared.acceptance import Acceptance
 from shared.claim import Claim
 from shared.failpoints import Failpoint
 from shared.job_record import SYSTEM, Hold, Release, Status, record_id
-from shared.message import fingerprint
+from shared.message import Message, fingerprint
 from shared.outbox import Posting
 from tests.aws import CREDENTIALS
 from tests.faults.jobs import BREWS, CRASHING, IMPATIENT
@@ -183,6 +184,25 @@ def posted(scene: Scene) -> None:
     scene.program = "relay"
 
 
+def unsendable(scene: Scene) -> None:
+    """A client's job lies in the outbox for a worker that does not exist, and a capture behind it."""
+    posted(scene)
+    record = record_id("user-1", "capture-payment", scene.name)
+    body = Message("capture-payment", 1, scene.name, "{}", record=record).body()
+    posting = Posting(f"{scene.name}-0", "nobody", body)
+    names = ("user-1", "capture-payment", scene.name, "1:a", "{}", 1, "request")
+    clock = scene.stack.runtime.clock
+    scene.stack.database.acceptances(clock).accept(Acceptance(record, *names, posting), clock.now())
+
+
+def told_and_the_others_sent(scene: Scene) -> None:
+    records = scene.stack.database.records(scene.stack.runtime.clock)
+    view = records.view(record_id("user-1", "capture-payment", scene.name))
+    assert view is not None
+    assert (view.status, view.death) == (Status.DEAD_LETTERED, 1)
+    parked_and_the_others_sent(scene)
+
+
 def lost(scene: Scene) -> None:
     """The job was given back once, and its message is gone."""
     scene.seed()
@@ -260,6 +280,7 @@ SCENES: dict[Failpoint, tuple[Step, Step | None, Step]] = {
     Failpoint.RELAY_RECEIVED: RELAYING,
     Failpoint.RELAY_SENT: RELAYING,
     Failpoint.RELAY_MARKED: RELAYING,
+    Failpoint.RELAY_GAVE_UP: (unsendable, None, told_and_the_others_sent),
     Failpoint.RELAY_PARKED: RELAYING,
     Failpoint.RESCUED: (lost, None, paid_once),
     Failpoint.PRODUCING: (produced, produced_again, paid_once),

@@ -1,4 +1,4 @@
-"""OUT-04: the front door dies right after its commit, and SQS is down: what was accepted is sent all the same, and once."""
+"""What was accepted is sent and done once, or its client is told: the front door dies, SQS is down, or takes it never."""
 
 from __future__ import annotations
 
@@ -71,3 +71,16 @@ def test_out_04_what_was_accepted_when_the_front_door_died_is_sent_and_done_once
         again = http.post(payload(order), key=order, user="out-04")
         assert (again[0], again[1]["status"], again[2]["Idempotent-Replayed"]) == (202, "done", "true")
         assert len(stack.provider.ledger.charges_of(f"pi_ok_{order}")) == 1
+
+
+def test_out_06_a_client_is_told_of_a_job_that_can_never_be_sent(stack: Stack) -> None:
+    stack.seed(**payload("out-06"), user_id="out-06")
+    http = Client(front_door.connect(stack.settings))
+    operation = http.post(payload("out-06"), key="out-06", user="out-06")[1]["operation_id"]
+    nowhere = replace(stack.relay, queues=lambda _: None)  # its worker is not deployed any more
+    items = stack.database.client.scan(TableName=stack.settings.outbox_table, ConsistentRead=True)["Items"]
+    (item,) = [item for item in items if '"out-06"' in item["body"]["S"]]
+    record = {"eventSource": "aws:dynamodb", "eventName": "INSERT", "dynamodb": {"NewImage": item}}
+    nowhere.relay(outbox_relay.read_stream({"Records": [record]}, nowhere.clock.now()))
+    seen = http.get(operation, user="out-06")[1]
+    assert (seen["status"], seen["error"]) == ("dead-lettered", {"code": "not-sendable"})

@@ -38,7 +38,7 @@ class Line:
         self.sent: list[str] = []
         self.calls: list[int] = []
         self.outbox: Any = MemoryDatabase(self.clock)
-        self.relay = Relay(self.outbox, lambda _: self, self.clock, Random(1), Silent())  # noqa: S311 - repeatable
+        self.relay = Relay(self.outbox, self.outbox, lambda _: self, self.clock, Random(1), Silent())  # noqa: S311 - repeatable
 
     def send(self, batch: Sequence[Outgoing]) -> Sequence[str | NotTaken]:
         self.calls.append(len(batch))

@@ -14,6 +14,7 @@ from functions.outbox_relay import read_stream
 from shared.backends.aws import client
 from shared.backends.outbox import DynamoDBOutbox, read_posting, write_posting
 from shared.errors import EventError, Unavailable
+from shared.message import Message
 from shared.outbox import Posting
 from shared.producer import NotTaken, Outgoing
 from shared.relay import Relay
@@ -24,6 +25,8 @@ from tests.world import START, FakeClock
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
+
+    from shared.outcome import Failure
 
 FULL = Posting("p1", "payments", "{}", timedelta(seconds=7), "tenant", {"trace": "t"})
 
@@ -40,13 +43,17 @@ class Sent:
         self.queues: defaultdict[str, list[Outgoing]] = defaultdict(list)
         self.marked: list[str] = []
         self.parked: dict[str, str] = {}
+        self.given_up: dict[str, str] = {}
         self.telemetry = Silent()
 
     def post(self, posting: Posting, now: datetime) -> None:
         """Nothing is posted here."""
 
     def lane(self, name: str) -> Iterator[Posting]:
-        raise NotImplementedError
+        return iter(())  # nothing is asked to be in order here
+
+    def give_up_unsent(self, record: str, failure: Failure, now: datetime) -> None:
+        self.given_up[record] = failure.error
 
     def park(self, posting: Posting, reason: str) -> None:
         self.parked[posting.id] = reason
@@ -70,7 +77,7 @@ class Sent:
 
     @property
     def relay(self) -> Relay:
-        return Relay(self, self.queue, FakeClock(), Random(1), self.telemetry)  # noqa: S311 - repeatable
+        return Relay(self, self, self.queue, FakeClock(), Random(1), self.telemetry)  # noqa: S311 - repeatable
 
 
 def insert(posting: Posting, name: str = "INSERT") -> dict[str, Any]:
@@ -115,6 +122,35 @@ def test_what_the_stream_brings_late_is_sent_with_what_is_left_of_its_delay() ->
     late = {"Records": [insert(replace(FULL, delay=timedelta(seconds=600)))]}
     (posting,) = read_stream(late, START + timedelta(seconds=400))
     assert posting.delay == timedelta(seconds=200)
+
+
+RECORD = "a" * 64
+
+
+def accepted(record: str = RECORD, **changes: Any) -> Posting:
+    body = Message("note", 1, "k", "{}", record=record).body()
+    return Posting("p1", "payments", body, **changes)
+
+
+def test_out_06_whoever_waits_for_a_job_that_can_never_be_sent_is_told_before_it_is_parked() -> None:
+    posting = accepted()
+    sent = Sent(refusing={posting.body}, final=True)
+    steps: list[str] = []
+    give_up, park = sent.give_up_unsent, sent.park
+    sent.give_up_unsent = lambda *given: steps.append("told") or give_up(*given)  # type: ignore[method-assign, func-returns-value]
+    sent.park = lambda *given: steps.append("parked") or park(*given)  # type: ignore[method-assign, func-returns-value]
+    sent.relay.relay([posting])
+    assert (sent.given_up, sent.parked) == ({RECORD: "Code"}, {"p1": "Code"})
+    assert steps == ["told", "parked"]
+    sent.relay.relay([accepted("b" * 64)])
+    assert sent.given_up == {RECORD: "Code"}  # what can be sent is sent
+
+
+def test_a_job_that_nobody_waits_for_is_parked_alone() -> None:
+    for posting in (accepted(None), Posting("p1", "payments", "no JSON")):  # type: ignore[arg-type]
+        sent = Sent(refusing={posting.body}, final=True)
+        sent.relay.relay([posting])
+        assert (sent.given_up, sent.parked) == ({}, {"p1": "Code"})
 
 
 def test_only_inserts_are_relayed() -> None:

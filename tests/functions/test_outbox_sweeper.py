@@ -67,7 +67,7 @@ class Swept:
 
     def sweep(self, left: timedelta = timedelta(minutes=1)) -> None:
         random = Random(5)  # noqa: S311 - repeatable
-        relay = Relay(self.outbox, self.queue, self.clock, random, self.telemetry)
+        relay = Relay(self.outbox, self.outbox, self.queue, self.clock, random, self.telemetry)
         sweeper = Sweeper(self.outbox, relay, self.clock, random, self.telemetry)
         sweeper.sweep(self.clock.now() + left)
 
@@ -143,7 +143,7 @@ def test_a_shard_that_gives_no_answer_leaves_the_others_swept_and_the_lag_unknow
 
     (first, *_) = Random(1).sample(range(SHARDS), SHARDS)  # noqa: S311 - as the sweeper draws them
     random = Random(1)  # noqa: S311 - repeatable
-    relay = Relay(swept.outbox, swept.queue, swept.clock, random, swept.telemetry)
+    relay = Relay(swept.outbox, swept.outbox, swept.queue, swept.clock, random, swept.telemetry)
     sweeper = Sweeper(Flaky(), relay, swept.clock, random, swept.telemetry)
     with pytest.raises(type(raised)):
         sweeper.sweep(swept.clock.now() + HOUR)

@@ -57,6 +57,7 @@ MATRIX = {
     "OutboxRelayFunction": {
         "*": XRAY,
         "FoundationKey": KEY,
+        "FoundationTablesJobs": {"dynamodb:UpdateItem"},
         "FoundationTablesOutbox": {
             "dynamodb:DescribeStream",
             "dynamodb:GetItem",

@@ -3269,4 +3269,18 @@ MUTANTS = (
         "if False:",
         "tests/infra/test_plan.py",
     ),
+    Mutant(
+        "a client is told of a job that can never be sent",
+        "shared/relay.py",
+        "        if record is not None:\n            now",
+        "        if False:\n            now",
+        "tests/functions/test_outbox_relay.py tests/functions/test_front_door_dies.py",
+    ),
+    Mutant(
+        "only a job that never began is given up as unsendable",
+        "shared/backends/unended.py",
+        'ConditionExpression="#status = :accepted"',
+        'ConditionExpression="#status <> :dead OR #status = :accepted"',
+        "tests/conformance/test_rescue.py",
+    ),
 )

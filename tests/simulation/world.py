@@ -298,7 +298,7 @@ class World:
             queue = Faulty(self.queue, process, self.faults, gone)
             outbox = Faulty(self.history, process, self.faults, gone)
             clock = ProcessClock(self.scheduler, process)
-            relay = Relay(outbox, lambda _: queue, clock, self.random, self.telemetry)
+            relay = Relay(outbox, outbox, lambda _: queue, clock, self.random, self.telemetry)
             try:
                 run(relay)
             except Unavailable:

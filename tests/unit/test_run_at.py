@@ -148,7 +148,7 @@ def test_a_job_that_is_enqueued_for_later_waits_for_the_longer_of_delay_and_run_
 def test_i9_what_is_scheduled_is_sent_by_the_sweeper_so_that_it_begins_to_the_second() -> None:
     world = World.of()
     queue = NotingQueue()
-    relay = Relay(world.database, lambda _: queue, world.clock, Random(1), Silent())  # noqa: S311 - repeatable
+    relay = Relay(world.database, world.database, lambda _: queue, world.clock, Random(1), Silent())  # noqa: S311 - repeatable
     sweeper = Sweeper(world.database, relay, world.clock, Random(1), world.telemetry)  # noqa: S311 - repeatable
     posting = Posting("p", "notes", "{}", delay=HOUR)
     world.database.post(posting, START)
