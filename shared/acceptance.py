@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from shared.claim import differs
+from shared.job_record import JobRequest
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -19,13 +20,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Acceptance:
-    """A request for a job.
+class Acceptance(JobRequest):
+    """A client's request for a job.
 
     Attributes:
-        record: the record's key, derived from owner, job type and idempotency key.
-        fingerprint: of the payload.
-        token: the request's own name; a try whose reply was lost is known by it.
         posting: the message that asks the worker for the job.
         run_at: before which the job does not run.
         trace: of the request, as a `traceparent`.
@@ -33,14 +31,6 @@ class Acceptance:
         generation: the one that is asked for; `record` is its record.
     """
 
-    record: str
-    owner: str
-    job_type: str
-    idempotency_key: str
-    fingerprint: str
-    payload: str
-    version: int
-    token: str
     posting: Posting
     run_at: datetime | None = None
     trace: str | None = None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from shared.job_record import ENDED, OVER, Hold, Status
+from shared.job_record import ENDED, OVER, Hold, JobRequest, Status
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -22,12 +22,10 @@ NAMES_KEPT = 20  # so many jobs of one key would have to end while a copy of a m
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A request to hold a job for one more attempt.
+class Claim(JobRequest):
+    """A request to hold a job for one more attempt; every later write of the attempt names its token.
 
     Attributes:
-        record: the record's key.
-        token: this attempt's own name; every later write of the attempt names it.
         until: claim deadline; after it another may take over.
         max_attempts: of the job type; no attempt beyond is granted.
         death: the delivery's count of deaths; it must equal the record's.
@@ -38,14 +36,6 @@ class Claim:
         reopens: when the message was made, if its key is unique only while a job is active.
     """
 
-    record: str
-    owner: str
-    job_type: str
-    idempotency_key: str
-    fingerprint: str
-    payload: str
-    version: int
-    token: str
     until: datetime
     max_attempts: int
     death: int

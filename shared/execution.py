@@ -21,12 +21,10 @@ from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from shared.attempt import Committed
-from shared.claim import Claim, Ended, Granted, HeldByOther, KeyReused, NotAccepted, Spent, StaleCopy, TooEarly
+from shared.claim import Ended, Granted, HeldByOther, KeyReused, NotAccepted, Spent, StaleCopy, TooEarly
 from shared.errors import CacheUnavailable, Malformed, NewerVersion, Refused, SettingsError, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.job import WithoutLease
-from shared.job_record import SYSTEM
-from shared.message import fingerprint
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Outcome, Postponed, failure_of, told
 from shared.telemetry import NO_JOB_TYPE
 from shared.unit_of_work import UnitOfWork
@@ -147,24 +145,7 @@ class Execution:
         until = run.until + CLAIM_MARGIN
         if prepared.heartbeat is not None:
             until = min(until, now + prepared.heartbeat.ask())
-        claim = Claim(
-            record=run.record,
-            owner=SYSTEM,
-            job_type=run.job.name,
-            idempotency_key=run.message.idempotency_key,
-            fingerprint=fingerprint(run.message, run.payload),
-            payload=run.message.payload,
-            version=run.message.version,
-            token=self.here.tokens(),
-            until=until,
-            max_attempts=run.job.retry.max_attempts,
-            death=run.death,
-            accepted=run.message.record is not None,
-            job_id=run.message.job_id,
-            trace=None if run.trace is None else run.trace.header,
-            reopens=run.reopens,
-            run_at=run.message.run_at,
-        )
+        claim = run.claim(self.here.tokens(), until)
         try:
             answer = self.records.claim(claim, now)
         except Unavailable as error:

@@ -63,6 +63,27 @@ def operation_id(record: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class JobRequest:
+    """Which job is asked for, with which payload: by a client, before any message exists, or by a delivery.
+
+    Attributes:
+        record: the record's key, derived from owner, job type and idempotency key.
+        fingerprint: of the payload and its time.
+        version: of the payload's schema.
+        token: the request's own name; a try whose reply was lost is known by it.
+    """
+
+    record: str
+    owner: str
+    job_type: str
+    idempotency_key: str
+    fingerprint: str
+    payload: str
+    version: int
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hold:
     """Proof of a claim: conditional writes name its token."""
 

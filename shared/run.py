@@ -6,10 +6,11 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from shared.claim import Claim
 from shared.errors import Malformed
 from shared.job import Unique
 from shared.job_record import SYSTEM, operation_id, record_id
-from shared.message import read_message, typed_payload
+from shared.message import fingerprint, read_message, typed_payload
 from shared.trace import read_xray
 from shared.wrapping import ENCODING_ATTRIBUTE
 
@@ -42,6 +43,28 @@ class Run:
         if self.job.unique is Unique.FOR_EVER or self.message.record is not None:
             return None
         return self.message.enqueued_at
+
+    def claim(self, token: str, until: datetime) -> Claim:
+        """The request to hold the job for one more attempt of that name, until then."""
+        message = self.message
+        return Claim(
+            record=self.record,
+            owner=SYSTEM,
+            job_type=self.job.name,
+            idempotency_key=message.idempotency_key,
+            fingerprint=fingerprint(message, self.payload),
+            payload=message.payload,
+            version=message.version,
+            token=token,
+            until=until,
+            max_attempts=self.job.retry.max_attempts,
+            death=self.death,
+            accepted=message.record is not None,
+            job_id=message.job_id,
+            trace=None if self.trace is None else self.trace.header,
+            reopens=self.reopens,
+            run_at=message.run_at,
+        )
 
     @property
     def resources(self) -> tuple[str, ...]:

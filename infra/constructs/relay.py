@@ -9,10 +9,10 @@ from aws_cdk import Stack
 from constructs import Construct
 
 from infra.constructs.alarms import RelayAlarms
-from infra.constructs.function import Function, Shape
+from infra.constructs.function import Shape
 from infra.constructs.mapping import consume_stream
 from infra.constructs.queue_pair import DEAD_LETTER_RETENTION, encrypted_queue, seconds
-from infra.constructs.sending import let_send, sender_settings
+from infra.constructs.sending import let_send, sender, sender_settings
 from infra.grants import GIVE_UP, OUTBOX_SEND, QUERY_INDEX, SEND, STREAM_READ, allow, allow_queue, allow_table
 from shared.backends.outbox import LANES
 
@@ -50,15 +50,7 @@ class OutboxRelay(Construct):
             retention_period=seconds(DEAD_LETTER_RETENTION),
         )
         tables = foundation.tables
-        self._function = function = Function(
-            self,
-            "Relay",
-            shape=SHAPE,
-            stage=foundation.stage,
-            package=package,
-            environ=sender_settings(foundation, {}).to_environ(),
-            key=foundation.key,
-        )
+        self._function = function = sender(self, "Relay", SHAPE, foundation, package)
         self.function = function.resource
         allow(function.role, STREAM_READ, tables.outbox.table_stream_arn or "")
         allow_table(function.role, tables.outbox, OUTBOX_SEND)

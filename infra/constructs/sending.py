@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from infra.constructs.function import Function
 from infra.grants import SEND, allow_queue
 from shared.settings import Settings
 
@@ -11,13 +12,28 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from aws_cdk import aws_sqs as sqs
+    from constructs import Construct
 
     from infra.constructs.foundation import Foundation
-    from infra.constructs.function import Function
+    from infra.constructs.function import Package, Shape
+
+
+def sender(scope: Construct, construct_id: str, shape: Shape, foundation: Foundation, package: Package) -> Function:
+    """A function that sends what the outbox holds; it may send to nobody yet."""
+    environ = sender_settings(foundation, {}).to_environ()
+    return Function(
+        scope,
+        construct_id,
+        shape=shape,
+        stage=foundation.stage,
+        package=package,
+        environ=environ,
+        key=foundation.key,
+    )
 
 
 def sender_settings(foundation: Foundation, queues: Mapping[str, str]) -> Settings:
-    """What a function is told that sends what the outbox holds; `queues` are URLs by worker."""
+    """What such a function is told; `queues` are URLs by worker."""
     tables, stage = foundation.tables, foundation.stage
     return Settings(
         stage=stage.name,

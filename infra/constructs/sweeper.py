@@ -12,8 +12,8 @@ from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
 from infra.constructs.alarms import SweeperAlarms
-from infra.constructs.function import Function, Shape
-from infra.constructs.sending import let_send, sender_settings
+from infra.constructs.function import Shape
+from infra.constructs.sending import let_send, sender, sender_settings
 from infra.grants import OUTBOX_SWEEP, QUERY_INDEX, RESCUE, allow, allow_table
 from shared.backends.outbox import LANES, WAITING
 from shared.backends.unended import INDEX
@@ -41,15 +41,7 @@ class OutboxSweeper(Construct):
         super().__init__(scope, construct_id)
         self._foundation = foundation
         outbox = foundation.tables.outbox
-        self._function = function = Function(
-            self,
-            "Sweeper",
-            shape=SHAPE,
-            stage=foundation.stage,
-            package=package,
-            environ=sender_settings(foundation, {}).to_environ(),
-            key=foundation.key,
-        )
+        self._function = function = sender(self, "Sweeper", SHAPE, foundation, package)
         self.function = function.resource
         allow_table(function.role, outbox, OUTBOX_SWEEP)
         allow(function.role, QUERY_INDEX, *(f"{outbox.table_arn}/index/{index}" for index in (WAITING, LANES)))

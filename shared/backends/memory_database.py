@@ -8,19 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from shared.acceptance import Accepted, Overtaken, answer_for
+from shared.backends.memory_acceptances import MemoryAcceptances
 from shared.backends.memory_items import MemoryItems
-from shared.backends.memory_outbox import MemoryOutbox
-from shared.backends.outbox import shard_of
+from shared.backends.memory_unended import MemoryUnended
 from shared.claim import Answer, Granted, Step, decide, names_before
 from shared.errors import ClaimLost, Conflict
-from shared.job_record import ENDED, LOST_AFTER, RETENTION, Hold, JobView, Status, operation_id
+from shared.job_record import ENDED, RETENTION, Hold, JobView, Status, operation_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
-    from shared.acceptance import Acceptance, Acceptances
     from shared.claim import Claim
     from shared.clock import Clock
     from shared.job_record import Commit, Reconciliation, Release
@@ -29,17 +26,11 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class MemoryDatabase(MemoryItems, MemoryOutbox):
+class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended):
     """Job records, business items and the outbox, with transactions over all three."""
 
     clock: Clock
-    records: dict[str, JobView] = field(default_factory=dict)
     fences: dict[str, tuple[int, str]] = field(default_factory=dict)
-    accepted_by: dict[str, str] = field(default_factory=dict)
-    generations: dict[str, int] = field(default_factory=dict)
-    lost_after: timedelta = LOST_AFTER
-    accepted_at: dict[str, datetime] = field(default_factory=dict)
-    unfinished: set[str] = field(default_factory=set)  # accepted for an owner, and not ended since
 
     def claim(self, claim: Claim, now: datetime) -> Answer:
         """Hold the job for one more attempt, or say why not."""
@@ -82,68 +73,6 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
             )
             self.records[claim.record] = granted
             return Granted(Hold(claim.record, claim.token), granted.attempts, granted.first_failure)
-
-    def accept(self, acceptance: Acceptance, now: datetime) -> Acceptances:
-        """Write the record and the message, or find what was written before."""
-        record = acceptance.record
-        with self.lock:
-            seen = self.records.get(record)
-            if seen is not None and not (seen.expires is not None and seen.expires <= now):
-                return answer_for(acceptance, seen, self.accepted_by.get(record))
-            if acceptance.base is not None:
-                if self.generations.get(acceptance.base, 0) > acceptance.generation:
-                    return Overtaken()
-                self.generations[acceptance.base] = acceptance.generation
-            names = {
-                "owner": acceptance.owner,
-                "job_type": acceptance.job_type,
-                "idempotency_key": acceptance.idempotency_key,
-                "operation_id": operation_id(record),
-            }
-            view = JobView(
-                record,
-                Status.ACCEPTED,
-                0,
-                acceptance.fingerprint,
-                not_before=acceptance.run_at,
-                run_at=acceptance.run_at,
-                trace=acceptance.trace,
-                version=acceptance.version,
-                look_at=max(now, acceptance.run_at or now) + self.lost_after,
-                payload=acceptance.payload,
-                names=names,
-            )
-            self.records[record] = view
-            self.accepted_by[record] = acceptance.token
-            self.accepted_at[record] = now
-            self.unfinished.add(record)
-            self.put_posting(acceptance.posting, now)
-            return Accepted(view)
-
-    def generation(self, base: str) -> int:
-        """The latest generation of a key."""
-        with self.lock:
-            return self.generations.get(base, 0)
-
-    def cancel(self, record: str, owner: str, now: datetime) -> JobView | None:
-        """Cancel the owner's job if no attempt of it ever began, and give it as it is then."""
-        with self.lock:
-            view = self.records.get(record)
-            if view is None or view.names.get("owner") != owner or (view.expires is not None and view.expires <= now):
-                return None
-            if view.status is Status.ACCEPTED:
-                view = replace(
-                    view,
-                    status=Status.CANCELLED,
-                    payload=None,
-                    not_before=None,
-                    look_at=None,
-                    ended_at=now,
-                    expires=max(now, view.not_before or now) + RETENTION,
-                )
-                self.records[record] = view
-                self.unfinished.discard(record)
-            return view
 
     def commit(self, hold: Hold, commit: Commit, now: datetime) -> None:
         """Write everything, or nothing."""
@@ -217,59 +146,6 @@ class MemoryDatabase(MemoryItems, MemoryOutbox):
                 first_failure=view.first_failure or failure,
                 last_failure=failure,
             )
-
-    def unended(self, shard: int, now: datetime) -> Iterator[JobView]:
-        """Jobs that have not ended and whose message must be gone by now."""
-        with self.lock:
-            found = [
-                view
-                for view in self.records.values()
-                if view.look_at is not None and view.look_at <= now and shard_of(view.record) == shard
-            ]
-        yield from sorted(found, key=lambda view: (view.look_at, view.record))
-
-    def note_rescue(self, view: JobView, look_at: datetime, now: datetime) -> None:
-        """Note that the job was sent anew."""
-        with self.lock:
-            self._demand_as_seen(view, now)
-            seen = self.records[view.record]
-            self.records[view.record] = replace(seen, look_at=look_at, rescues=seen.rescues + 1)
-
-    def give_up(self, view: JobView, failure: Failure, now: datetime) -> None:
-        """Mark the job dead-lettered."""
-        with self.lock:
-            self._demand_as_seen(view, now)
-            self._bury_lost(self.records[view.record], failure, now)
-
-    def give_up_unsent(self, record: str, failure: Failure, now: datetime) -> None:
-        """Mark an accepted job dead-lettered whose message can never be sent."""
-        with self.lock:
-            seen = self.records.get(record)
-            if seen is not None and seen.status is Status.ACCEPTED:
-                self._bury_lost(seen, failure, now)
-
-    def _bury_lost(self, seen: JobView, failure: Failure, now: datetime) -> None:
-        self.unfinished.discard(seen.record)
-        self.records[seen.record] = replace(
-            seen,
-            status=Status.DEAD_LETTERED,
-            death=seen.death + 1,
-            ended_at=now,
-            look_at=None,
-            claim_until=None,
-            first_failure=seen.first_failure or failure,
-            last_failure=failure,
-        )
-
-    def _demand_as_seen(self, view: JobView, now: datetime) -> None:
-        seen = self.records.get(view.record)
-        is_free = seen is not None and (
-            seen.status in {Status.ACCEPTED, Status.RETRYING}
-            or (seen.status is Status.RUNNING and seen.claim_until is not None and seen.claim_until < now)
-        )
-        if seen is None or not is_free or (seen.look_at, seen.death) != (view.look_at, view.death):
-            message = "The job has changed since it was seen."
-            raise ClaimLost(message)
 
     def prolong(self, hold: Hold, until: datetime, now: datetime) -> None:
         """Move the claim's deadline."""

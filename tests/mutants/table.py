@@ -2417,7 +2417,7 @@ MUTANTS = (
     ),
     Mutant(
         "no commit without its message",
-        "shared/backends/memory_database.py",
+        "shared/backends/memory_acceptances.py",
         "            self.put_posting(acceptance.posting, now)\n",
         "",
         "tests/simulation/test_simulation.py",
