@@ -142,6 +142,20 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
+class Replayed:
+    """The last time a job was made ready to run again from the dead-letter queue.
+
+    Attributes:
+        death: by which its copy is known: the number of deaths so far.
+        by: who did it, as AWS names the caller.
+    """
+
+    death: int
+    at: datetime
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobView:
     """A job record as others read it.
 
@@ -153,6 +167,8 @@ class JobView:
         ended_at: when it ended or was last dead-lettered.
         look_at: when its message is lost, if the job has not ended by then.
         rescues: how often it was sent anew for that.
+        failures: of the attempts that were spent, the oldest first; a replay keeps the last few.
+        replays: how often it was replayed from a dead-letter queue, and `replayed` tells of the last one.
     """
 
     record: str
@@ -177,6 +193,9 @@ class JobView:
     earlier: tuple[str, ...] = ()
     first_failure: Failure | None = None
     last_failure: Failure | None = None
+    failures: tuple[Failure, ...] = ()
+    replays: int = 0
+    replayed: Replayed | None = None
     names: dict[str, str] = field(default_factory=dict)
 
     @property
