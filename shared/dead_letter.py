@@ -88,7 +88,7 @@ def how_it_died(letter: Delivery, record: JobView | None) -> Death:
         letter: as received from the dead-letter queue.
         record: the job's record; None if there is none.
     """
-    if letter.text_attribute(DEAD_LETTER_ATTRIBUTE) is not None:
+    if "reason" in facts_of(letter):  # without it the attribute only marks a copy that was sent anew
         return Death.FAILED
     if record is None or (record.attempts == 0 and not record.ended):
         return Death.NEVER_ATTEMPTED
