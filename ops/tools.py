@@ -10,12 +10,14 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
     from typing import TextIO
 
     from rich.console import Console
 
     from ops.audit import AuditLog
     from ops.deployed import Deployed
+    from ops.desk import Mapper
     from ops.jobs import Jobs
     from shared.clock import Clock, Tokens
     from shared.dead_letter_queue import DeadLetterQueue
@@ -40,6 +42,7 @@ class Tools:
         operator: what people change about job records, by the table's name.
         audit: where it is told who changed what, by the log group's name.
         caller: who the credentials are of, as AWS names it.
+        side_by_side: a block in which calls are made side by side.
         edit: lets people change a text in their editor.
     """
 
@@ -56,6 +59,7 @@ class Tools:
     operator: Callable[[str], OperatorRecords]
     audit: Callable[[str], AuditLog]
     caller: Callable[[], str]
+    side_by_side: Callable[[], AbstractContextManager[Mapper]]
     edit: Callable[[str], str]
 
     def show(self, fields: Mapping[str, object], *, as_json: bool) -> None:
