@@ -48,6 +48,7 @@ ROUNDS = {
 }  # by the seconds that a call travels there and back: next door, and to a desk in the same country
 LEAST = 8.0
 FAR = max(ROUNDS)
+PATIENT = 30.0  # seconds: the server answers one call after another
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class Bench:
 
     def letters(self, count: int) -> tuple[str, str]:
         """The URLs of a queue and of its dead-letter queue, which holds so many letters."""
-        sqs = client("sqs")
+        sqs = client("sqs", read_seconds=PATIENT)
         source, dead = create_queue(sqs)
         queue = SqsQueue(sqs, source, dead)
         now = self.clock.now()
@@ -105,7 +106,7 @@ class Bench:
     def one_by_one(self, count: int) -> Measured:
         """The usual way."""
         source, dead = self.letters(count)
-        sqs, calls = client("sqs"), Calls()
+        sqs, calls = client("sqs", read_seconds=PATIENT), Calls()
         calls.of(sqs)
         begun, done = time.monotonic(), 0
         while messages := sqs.receive_message(
@@ -122,8 +123,8 @@ class Bench:
     def replay(self, count: int) -> Measured:
         """Ours, with every letter's job made ready."""
         source, dead = self.letters(count)
-        sqs, calls, operator = client("sqs"), Calls(), self.database.operator(self.clock)
-        dynamodb = client("dynamodb")
+        sqs, dynamodb = client("sqs", read_seconds=PATIENT), client("dynamodb", read_seconds=PATIENT)
+        calls, operator = Calls(), self.database.operator(self.clock)
         calls.of(sqs, dynamodb)
         operator = type(operator)(dynamodb, operator.table, self.clock, operator.random)
         with side_by_side() as mapper:
