@@ -487,3 +487,17 @@ def test_letters_with_ten_attributes_keep_them_within_the_mark() -> None:
     house.clock.meanwhile = None
     house.replay(watches=False)
     assert house.marks()["one"] == {"death": 1, "attributes": folded}
+
+
+def test_a_job_that_changes_while_its_letter_is_held_is_left_and_nothing_is_sent() -> None:
+    house = house_with("one")
+    view = house.view("one")
+
+    def change(at: Failpoint) -> None:
+        if at is Failpoint.LETTERS_TAKEN:
+            house.database.records[view.record] = replace(view, attempts=9)
+
+    with armed(change):
+        report = house.replay()
+    assert [left.fate for left in report.left] == [Fate.CHANGED]
+    assert (house.dead(), house.queue.messages) == (["one"], {})

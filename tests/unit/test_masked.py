@@ -18,15 +18,21 @@ if TYPE_CHECKING:
 
 
 class Card(Payload):
+    """A card."""
+
     number: Annotated[str, Masked()]
     brand: str = "x"
 
 
 class Secret(Payload):
+    """What pydantic itself would hide."""
+
     password: SecretStr
 
 
 class Order(Payload):
+    """An order with cards."""
+
     order_id: str
     token: Annotated[str, Masked()] | None = None
     card: Card | None = None
