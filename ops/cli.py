@@ -49,7 +49,9 @@ def connected() -> Tools:
         deployed=find,
         producer=producer,
         jobs=lambda table: DynamoDBJobs(client("dynamodb"), table, clock),
-        dead_letters=lambda source, dead: SqsDeadLetters(client("sqs", read_seconds=BATCH_SECONDS), dead, source),
+        dead_letters=lambda source, dead: SqsDeadLetters(
+            client("sqs", read_seconds=BATCH_SECONDS), dead, source, traces_alone="AWS_ENDPOINT_URL" in os.environ
+        ),
         operator=lambda table: DynamoDBOperatorRecords(
             client("dynamodb", read_seconds=BATCH_SECONDS), table, clock, SystemRandom()
         ),

@@ -8,17 +8,19 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
-import subprocess
-import sys
+import tempfile
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from rich.progress import track
 from rich.table import Table
 
+from local.processes import Children
+from local.standin import start_standin
+from local.valkey import Valkey
 from ops.desk import Desk
 from ops.replay import Care, Replay
 from ops.selection import Selection
@@ -42,12 +44,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LETTERS = 200
-ROUNDS = {
-    0.0: 1,
-    0.05: 3,
-}  # by the seconds that a call travels there and back: next door, and to a desk in the same country
+ROUNDS = 3
 LEAST = 8.0
-FAR = max(ROUNDS)
+FAR = 0.01  # seconds that a call takes on its way, as within a region of AWS
 PATIENT = 30.0  # seconds: the server answers one call after another
 
 
@@ -61,8 +60,13 @@ class Measured:
 
 @dataclass
 class Calls:
-    """Counts what a client asks for."""
+    """Counts what clients ask for, and lets each call travel.
 
+    Attributes:
+        travels: seconds there and back.
+    """
+
+    travels: float
     number: int = 0
 
     def of(self, *clients: Any) -> None:
@@ -71,6 +75,7 @@ class Calls:
 
     def _count(self, **_: Any) -> None:
         self.number += 1
+        time.sleep(self.travels)
 
 
 class Bench:
@@ -103,10 +108,10 @@ class Bench:
             list(mapper(die, range(count)))
         return source, dead
 
-    def one_by_one(self, count: int) -> Measured:
+    def one_by_one(self, count: int, travels: float) -> Measured:
         """The usual way."""
         source, dead = self.letters(count)
-        sqs, calls = client("sqs", read_seconds=PATIENT), Calls()
+        sqs, calls = client("sqs", read_seconds=PATIENT), Calls(travels)
         calls.of(sqs)
         begun, done = time.monotonic(), 0
         while messages := sqs.receive_message(
@@ -120,11 +125,11 @@ class Bench:
         assert done == count
         return Measured((time.monotonic() - begun) / count, calls.number / count)
 
-    def replay(self, count: int) -> Measured:
+    def replay(self, count: int, travels: float) -> Measured:
         """Ours, with every letter's job made ready."""
         source, dead = self.letters(count)
         sqs, dynamodb = client("sqs", read_seconds=PATIENT), client("dynamodb", read_seconds=PATIENT)
-        calls, operator = Calls(), self.database.operator(self.clock)
+        calls, operator = Calls(travels), self.database.operator(self.clock)
         calls.of(sqs, dynamodb)
         operator = type(operator)(dynamodb, operator.table, self.clock, operator.random)
         with side_by_side() as mapper:
@@ -137,32 +142,21 @@ class Bench:
 
 
 @contextlib.contextmanager
-def stand_in(travels: float) -> Iterator[None]:
-    """Moto's server in a process of its own, as AWS is; nothing of the caller's AWS settings is used."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+def stand_in() -> Iterator[None]:
+    """The AWS stand-in of the local stage, in a process of its own; nothing of the caller's AWS settings is used."""
     before = dict(os.environ)
-    for name in [name for name in os.environ if name.startswith("AWS_")]:
-        del os.environ[name]
-    os.environ.update(CREDENTIALS, AWS_ENDPOINT_URL=f"http://127.0.0.1:{port}")
-    with subprocess.Popen([sys.executable, "-m", "tests.drills.far_aws", str(port), str(travels)]) as process:  # noqa: S603 - ours
+    with tempfile.TemporaryDirectory(prefix="drill-") as folder, Children() as children:
+        valkey = Valkey(children, Path(folder) / "valkey")
+        valkey.start()
+        server = start_standin(children, Path(folder) / "standin", valkey, lambda _: None)
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            del os.environ[name]
+        os.environ.update(CREDENTIALS, AWS_ENDPOINT_URL=server.endpoint)
         try:
-            _wait_for(port)
             yield
         finally:
-            process.kill()
             os.environ.clear()
             os.environ.update(before)
-
-
-def _wait_for(port: int) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        time.sleep(0.1)
-    message = "moto's server does not start"
-    raise AssertionError(message)
 
 
 def replay_speed(out: Console, letters: int = LETTERS) -> None:
@@ -176,19 +170,22 @@ def replay_speed(out: Console, letters: int = LETTERS) -> None:
         table.add_column(column, justify="left" if column == "way" else "right")
     ratios: dict[float, float] = {}
     calls = 0.0
-    for travels, times in ROUNDS.items():
-        with stand_in(travels):
-            bench = Bench()
-            rounds = [(bench.one_by_one(letters), bench.replay(letters)) for _ in track(range(times), transient=True)]
+    measured: dict[float, list[tuple[Measured, Measured]]] = {0.0: [], FAR: []}
+    with stand_in():
+        bench = Bench()
+        for _ in track(range(ROUNDS), transient=True):
+            for travels, rounds in measured.items():
+                rounds.append((bench.one_by_one(letters, travels), bench.replay(letters, travels)))
+    for travels, rounds in measured.items():
         ratios[travels] = median(usual.seconds / ours.seconds for usual, ours in rounds)
         calls = median(usual.calls / ours.calls for usual, ours in rounds)
         for place, way in enumerate(("receive, send, delete", "tahan dlq replay")):
-            seconds = median(measured[place].seconds for measured in rounds)
+            seconds = median(each[place].seconds for each in rounds)
             table.add_row(
                 f"{travels * 1000:.0f} ms",
                 way,
                 f"{seconds * 1000:.2f}",
-                f"{median(measured[place].calls for measured in rounds):.2f}",
+                f"{median(each[place].calls for each in rounds):.2f}",
                 f"{1 / seconds:.0f}",
                 f"{ratios[travels]:.1f}" if place else "",
             )
