@@ -236,8 +236,17 @@ def test_first_ones_that_are_not_decided_in_time_stop_the_rest() -> None:
 
 def test_a_letter_that_comes_back_at_once_is_not_replayed_again_by_the_same_run() -> None:
     house = house_with("one")
-    report = house.replay(canary=0, rate=1)
-    assert report.fates == {Fate.REPLAYED: 1}
+    house.send_raw("no json")
+    house.work()
+
+    def at_once(at: Failpoint) -> None:
+        if at is Failpoint.LETTERS_DELETED:
+            house.work()
+
+    with armed(at_once):
+        report = house.replay(canary=0, watches=False)
+    assert report.fates == {Fate.REPLAYED: 2}
+    assert len(house.queue.dead) == 2
 
 
 def test_a_job_that_has_ended_is_not_replayed_and_its_letter_stays() -> None:
