@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ops.replay import Stop
+from ops.report import Stop
 from ops.selection import Selection
 from ops.verdict import Fate
 from shared.dead_letter import Death
@@ -25,7 +25,7 @@ from tests.world import START, body
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ops.replay import Report
+    from ops.report import Report
     from shared.dead_letter_queue import Copy
 
 STEPS = (Failpoint.LETTERS_TAKEN, Failpoint.REOPENED, Failpoint.COPIES_SENT, Failpoint.LETTERS_DELETED)
