@@ -123,8 +123,9 @@ class Desk:
         while len(chosen) < most and (most_read is None or len(held) < most_read):
             if self.clock.monotonic() > deadline:
                 return chosen, True
-            left = BUNCH if most_read is None else min(BUNCH, most_read - len(held))
-            fresh, is_last = self._bunch(left, min(left, most - len(chosen)) if most_read is None else left, held)
+            # At first as many as are wanted: where those are not chosen, more is looked at together.
+            left = most_read - len(held) if most_read is not None else BUNCH if held else most
+            fresh, is_last = self._bunch(min(left, BUNCH), held, deadline)
             found = self.records.views([dossier.record for dossier in fresh if dossier.record is not None])
             for dossier in fresh:
                 known = replace(dossier, view=found.get(dossier.record or ""))
@@ -135,10 +136,10 @@ class Desk:
                 return chosen, False
         return chosen, True
 
-    def _bunch(self, most: int, enough: int, held: dict[str, Dossier]) -> tuple[list[Dossier], bool]:
+    def _bunch(self, most: int, held: dict[str, Dossier], deadline: float) -> tuple[list[Dossier], bool]:
         """Some new letters, and whether there are no more."""
         fresh: dict[str, Dossier] = {}
-        while (missing := min(most, enough) - len(fresh)) > 0:
+        while (missing := most - len(fresh)) > 0 and self.clock.monotonic() <= deadline:
             is_last = False
             # The first alone tells whether there are any: side by side ten would ask an empty queue.
             times = -(-missing // BATCH_ENTRIES) if fresh else 1

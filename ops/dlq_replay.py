@@ -197,7 +197,11 @@ def _told(report: Report, options: argparse.Namespace, tools: Tools) -> Exit:
     refused = report.fates[Fate.TOO_OFTEN] and not report.fates[Fate.REPLAYED]
     if refused:
         return Exit.REFUSED
-    return Exit.LEFT if report.left else Exit.DONE
+    if report.left:
+        return Exit.LEFT
+    if report.deaths:
+        return Exit.ENDED_BADLY
+    return Exit.UNDER_WAY if report.watched and not options.no_watch else Exit.DONE
 
 
 def _hint(report: Report, tools: Tools) -> None:

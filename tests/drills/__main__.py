@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 DRILLS: tuple[Callable[[Console], None], ...] = (dead_letters, replay_speed)
 
 
+WIDTH = 150  # of a table in a file
+
+
 def main(names: Sequence[str]) -> int:
     """Play them; give 1 if one failed."""
-    out, err = Console(highlight=False), Console(stderr=True, highlight=False)
+    out = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+    err = Console(stderr=True, highlight=False)
     chosen = [drill for drill in DRILLS if not names or drill.__name__ in names]
     failed = []
     for number, drill in enumerate(chosen, 1):

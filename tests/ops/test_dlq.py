@@ -413,3 +413,17 @@ def test_people_at_a_terminal_see_how_far_a_replay_is() -> None:
     assert desk.run("dlq", "replay", "--all") == Exit.DONE
     assert "3/3" in desk.err
     assert "ended 3" in desk.err
+
+
+def test_a_replay_that_is_over_tells_by_its_status_what_its_jobs_came_to() -> None:
+    desk = desk_with("k1")
+    assert desk.run("dlq", "replay", "--all", "--canary", "0", "--watch-for", "2") == Exit.UNDER_WAY
+    desk = desk_with("k1")
+
+    def die_again(seconds: float) -> None:
+        del seconds
+        for record, seen in desk.jobs.records.items():
+            desk.jobs.records[record] = replace(seen, status=Status.DEAD_LETTERED, death=2)
+
+    desk.clock.sleep = die_again  # type: ignore[method-assign]
+    assert desk.run("dlq", "replay", "--all", "--canary", "0") == Exit.ENDED_BADLY

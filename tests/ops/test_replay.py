@@ -523,3 +523,20 @@ def test_what_cannot_be_looked_through_in_time_is_told_and_not_taken_for_nothing
 
     house.letters = Slow(house.letters)  # type: ignore[assignment]
     assert house.replay(Selection(ids=("n-nowhere",))).stop is Stop.NOT_FOUND
+
+
+def test_one_letter_among_many_is_found_without_a_look_at_the_records_of_each_ten() -> None:
+    house = house_with(*(f"n{number}" for number in range(300)))
+    looks: list[int] = []
+    views = house.operator.views
+
+    def counted(records: Sequence[str]) -> Any:
+        looks.append(len(records))
+        return views(records)
+
+    house.operator.views = counted  # type: ignore[method-assign]
+    house.clock.meanwhile = None
+    name = house.view("n280").names["operation_id"]
+    assert house.replay(Selection(ids=(name,)), watches=False).fates == {Fate.REPLAYED: 1}
+    assert max(looks) == 100
+    assert len(looks) <= 8
