@@ -73,10 +73,13 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class JobEnd:
-    """How a job record must end: its status, and after how many attempts."""
+    """How a job record must end: its status, and after how many attempts.
+
+    The latter is None where it depends on whether the outside system served others meanwhile: only then its failures count.
+    """
 
     status: str = "completed"
-    attempts: int = 1
+    attempts: int | None = 1
 
 
 DONE = (JobEnd(),)
@@ -139,11 +142,11 @@ SITUATIONS = (
         Order("order-declined", "pi_decline_card", ends="failed", charges=0),
         jobs=(JobEnd("failed"),),
     ),
-    Situation("provider-503-twice", Order("order-503", "pi_503x2_busy", requests=3), jobs=(JobEnd(attempts=3),)),
+    Situation("provider-503-twice", Order("order-503", "pi_503x2_busy", requests=3), jobs=(JobEnd(attempts=None),)),
     Situation(
         "provider-rate-limits",
         Order("order-429", "pi_429_hurry", requests=2),
-        jobs=(JobEnd(attempts=2),),
+        jobs=(JobEnd(attempts=None),),
         waits=timedelta(seconds=3),
     ),
     Situation("provider-is-slow", Order("order-slow", "pi_slow_late")),
@@ -166,7 +169,7 @@ SITUATIONS = (
     Situation("new-inventory", worker="inventory", read=Read("ok-new", "/me/inventory", None, '"1"')),
     Situation(
         "system-503-twice",
-        jobs=(JobEnd(attempts=3),),
+        jobs=(JobEnd(attempts=None),),
         worker="inventory",
         read=Read("503x2-busy", "/me/inventory", None, '"1"'),
     ),

@@ -23,6 +23,7 @@ class Failpoint(StrEnum):
     CLAIMED = "claimed"
     ITEM_READ = "item-read"
     FENCED = "fenced"  # a fencing number is allocated
+    INTENDED = "intended"  # an intent is written, before a call that cannot be repeated
     CALLING = "calling"  # an outside call is about to be sent
     CALLED = "called"  # its answer is here
     BEAT_CLAIM = "beat-claim"  # a heartbeat has prolonged the claim

@@ -17,7 +17,6 @@ from shared.outbox import Posting, posting_of
 from shared.staging import Staging
 from shared.table import Access, Right, Table
 from shared.tag import Fresh, Tag, Version
-from shared.trace import TRACEPARENT
 from shared.transaction import check_transaction
 
 if TYPE_CHECKING:
@@ -25,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from shared.cache_store import Loaded
+    from shared.calls import Calls
     from shared.clock import Clock, Tokens
-    from shared.dependency import Dependency, Reply, Transport
+    from shared.dependency import Dependency, Reply
     from shared.item import Item, ItemStore, Write
     from shared.job_record import Reconciliation
     from shared.limits import Value
@@ -59,7 +59,7 @@ class UnitOfWork:
     """
 
     items: ItemStore
-    transport: Transport
+    calls: Calls
     clock: Clock
     tokens: Tokens
     worker: str
@@ -243,25 +243,21 @@ class UnitOfWork:
         body: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Call a declared dependency once, within its timeout and the deadline; the leases must hold.
+        """Call a declared dependency once, within its bounds, its timeout and the deadline; the leases must hold.
 
         Raises:
             DeclarationError: the job does not declare it in `uses`.
+            NotNow: its gate lets nobody in; the job is postponed.
             Unavailable: it was not done; the job is retried.
-            Ambiguous: it may have been done.
+            Ambiguous: it may have been done, now or by an earlier attempt.
             LeaseLost: before anything was sent.
         """
-        self.check()
         for use in self.uses:
             if not isinstance(use, Access) and use.name == dependency.name:
-                within = min(use.timeout, self.time_left())
-                failpoint(Failpoint.CALLING)
-                sent = dict(headers or {})
-                if self.trace is not None and TRACEPARENT not in {name.lower() for name in sent}:
-                    sent[TRACEPARENT] = self.trace.child(self.tokens).header
-                reply = self.transport.send(use, method, path, body=body, headers=sent, within=within)
-                failpoint(Failpoint.CALLED)
-                return reply
+                more = headers or {}
+                return self.calls.make(
+                    use, method, path, body=body, headers=more, time_left=self.time_left, check=self.check
+                )
         text = f"The job calls {dependency.name!r} without declaring it: add it to `uses`."
         raise DeclarationError(text)
 

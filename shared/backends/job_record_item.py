@@ -69,6 +69,8 @@ def read_view(record: str, item: dict[str, Any]) -> JobView:
         ended_at=None if "ended_at" not in item else datetime.fromisoformat(item["ended_at"]["S"]),
         first_failure=read_failure(item.get("first_failure")),
         last_failure=read_failure(item.get("last_failure")),
+        begun_at=None if "begun_at" not in item else datetime.fromisoformat(item["begun_at"]["S"]),
+        intents={name: token["S"] for name, token in item.get("intents", {}).get("M", {}).items()},
         names={
             name: item[name]["S"] for name in ("owner", "job_type", "idempotency_key", "operation_id") if name in item
         },

@@ -24,6 +24,16 @@ def rate_key(name: str) -> str:
     return f"rate:{{{escaped(name)}}}"
 
 
+def gate_key(name: str) -> str:
+    """The Redis key of the state of a dependency's gate."""
+    return f"gate:{{{escaped(name)}}}"
+
+
+def calls_key(name: str) -> str:
+    """The Redis key of the calls within a dependency's gate; in the hash slot of its state."""
+    return f"gate:{{{escaped(name)}}}:calls"
+
+
 def escaped(name: str) -> str:
     """The name in characters that have no meaning in a key and that every encoding has."""
     return quote(name, safe="/:", errors="surrogatepass")

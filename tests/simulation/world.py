@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from functions.outbox_sweeper import Round, Sweeper
 from functions.payments import ORDERS
+from shared.backends.memory_gates import MemoryGates
 from shared.cache import Cache
 from shared.cache_lives import Lifetimes
 from shared.cache_store import Loaded
@@ -76,6 +77,7 @@ class World:
         outside = ProcessClock(self.scheduler, Process("outside"))
         self.history = History(outside)
         self.cache = Watched(CACHES[mode](outside), self.history)
+        self.gates = MemoryGates(outside)
         self.outside = Outside()
         self.telemetry = Silent()
         self.queue = Queue(
@@ -253,6 +255,7 @@ class World:
             items=database,
             outbox=database,
             leases=Faulty(self.cache, process, self.faults, CacheUnavailable()),
+            gates=Faulty(self.gates, process, self.faults, CacheUnavailable()),
             queue=Faulty(self.queue, process, self.faults, Unavailable("no answer", dependency="sqs")),
             transport=Calls(
                 Faulty(self.outside, process, self.faults, Ambiguous("no answer", dependency="outside")),
