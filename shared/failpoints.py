@@ -44,6 +44,8 @@ class Failpoint(StrEnum):
     RELAY_GAVE_UP = "relay-gave-up"  # the job of what cannot be sent is told so, the message is not parked
     RELAY_PARKED = "relay-parked"
     RESCUED = "rescued"  # a lost message is in the outbox anew, the job record does not know
+    BRAKE_NOTED = "brake-noted"  # a brake is written, the mapping runs as before
+    BRAKE_FREED = "brake-freed"  # the mapping runs again, the brake is still written
     PRODUCING = "producing"  # a producer is about to send
     PRODUCED = "produced"
     CACHE_FETCHED = "cache-fetched"

@@ -134,6 +134,20 @@ class Gate:
         """After which a call that never left counts as over."""
         return self.call + CALL_MARGIN
 
+    @classmethod
+    def read(cls, name: str, text: str) -> Gate:
+        """What can be looked at from outside, from a function's settings."""
+        call, longest, ramp = (timedelta(seconds=float(part)) for part in text.split())
+        return cls(name, call, Rate(1), breaker=CircuitBreaker(pause=longest, longest_pause=longest, ramp=ramp))
+
+    @property
+    def written(self) -> str | None:
+        """What `read` reads; None where there is no breaker."""
+        if self.breaker is None:
+            return None
+        times = (self.call, self.breaker.longest_pause, self.breaker.ramp)
+        return " ".join(f"{time.total_seconds():g}" for time in times)
+
     def shared_by(self, processes: int) -> Gate:
         """One process's part of the bounds, for as long as they cannot be kept together."""
         rate = self.rate and Rate(self.rate.per_second / processes, max(1, self.rate.burst // processes))

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from functions.outbox_sweeper import Round, Sweeper
 from functions.payments import ORDERS
+from shared.backends.memory_brakes import MemoryBrakes, MemoryMappings
 from shared.backends.memory_gates import MemoryGates
+from shared.brake import Watchdog
 from shared.cache import Cache
 from shared.cache_lives import Lifetimes
 from shared.cache_store import Loaded
@@ -78,6 +80,7 @@ class World:
         self.history = History(outside)
         self.cache = Watched(CACHES[mode](outside), self.history)
         self.gates = MemoryGates(outside)
+        self.brakes, self.mappings = MemoryBrakes(), MemoryMappings()
         self.outside = Outside()
         self.telemetry = Silent()
         self.queue = Queue(
@@ -290,7 +293,8 @@ class World:
         sweeper = Sweeper(database, relay, relay.clock, self.random, self.telemetry)
         workers = {job.name: SIM_WORKER.name for job in SIM_WORKER.jobs}
         rescue = Rescue(database, database, workers, relay.clock, self.telemetry, LOST_AFTER)
-        Round(sweeper, rescue, Recurring(database, (), relay.clock)).make(relay.clock.now() + SWEEP)
+        watchdog = Watchdog((SIM_WORKER.name,), self.brakes, self.mappings, relay.clock, self.telemetry)
+        Round(sweeper, rescue, Recurring(database, (), relay.clock), watchdog).make(relay.clock.now() + SWEEP)
 
     def _ends_well(self, name: str, run: Callable[[Relay], None]) -> bool:
         """Let a new process do something with a relay; give whether it did it."""
