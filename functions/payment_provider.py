@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PAYMENT_PROVIDER = Dependency(
     "payment-provider",
     timeout=timedelta(seconds=10),
-    rate=Rate(50, burst=50),  # half of what its contract allows: consoles of the shop call it, too
+    rate=Rate(50),  # half of what its contract allows: consoles of the shop call it, too
     concurrency=40,
     retries=RetryBudget(),
     breaker=CircuitBreaker(),

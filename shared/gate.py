@@ -178,7 +178,7 @@ class Health:
 
     Attributes:
         open_for: how long its breaker stays open; zero while it is closed.
-        served: how long ago a call was served; None if that is not remembered.
+        served: how long ago the youngest call that was served began; None if that is not remembered.
     """
 
     open_for: timedelta
@@ -210,8 +210,10 @@ class Gates(Protocol):
     Each method may be repeated when its reply was lost: a token that has entered is in, one that has left is out.
     """
 
-    def enter(self, gate: Gate, token: str, *, is_retry: bool) -> TurnedAway | None:
+    def enter(self, gate: Gate, token: str, *, is_retry: bool, patience: timedelta) -> TurnedAway | timedelta:
         """Let a call in under a name of its own, or turn it away; nothing is counted then.
+
+        It is to be made after the wait that is given: its place by the rate comes then, within the patience.
 
         Raises:
             CacheUnavailable: nobody can tell.

@@ -74,8 +74,8 @@ class Way:
     def excuses(self, dependency: str) -> bool:
         """Whether the attempt's last failed call there says nothing about the job: the dependency fails everybody.
 
-        So it is while the breaker is open; and if nobody was served there since the job last failed there, or since the
-        call began. A job that fails where others are served spends its attempts.
+        So it is while the breaker is open; and if of the calls that began since the job last failed there, or since its
+        call began, none was served. A job that fails where others are served spends its attempts.
         """
         return dependency in self._excused
 
@@ -119,11 +119,12 @@ class Way:
     ) -> tuple[Gates, Gate]:
         """Enter, after a moment if need be; give which gate it was, to leave it again."""
         clock, is_retry = self.ways.here.clock, self.failure is not None
-        patience = clock.monotonic() + min(PATIENCE, max(time_left() - gate.call, timedelta(0))).total_seconds()
+        patience = min(PATIENCE, max(time_left() - gate.call, timedelta(0)))
+        until = clock.monotonic() + patience.total_seconds()
         gates = self.ways.gates
         while True:
             try:
-                turned = gates.enter(gate, token, is_retry=is_retry)
+                turned = gates.enter(gate, token, is_retry=is_retry, patience=patience)
             except CacheUnavailable as error:
                 if dependency.without_redis is WithoutGate.POSTPONE or gates is self.ways.own:
                     message = f"{gate.name} is not called while nobody knows how it does."
@@ -131,11 +132,14 @@ class Way:
                 gates, gate = self.ways.own, gate.shared_by(self.ways.processes)
                 self.ways.telemetry.count("gate_unavailable", self.job_type)
                 continue
-            if turned is None:
+            if isinstance(turned, timedelta):
+                if turned:
+                    clock.sleep(turned.total_seconds())
                 return gates, gate
-            if turned.why not in {Turned.RATE, Turned.CONCURRENCY} or clock.monotonic() > patience - _seconds(turned):
+            wait = turned.wait.total_seconds()
+            if turned.why is not Turned.CONCURRENCY or clock.monotonic() > until - wait:
                 raise self._turned_away(gate, turned)
-            clock.sleep(_seconds(turned))
+            clock.sleep(wait)
 
     def _turned_away(self, gate: Gate, turned: TurnedAway) -> NotNow:
         self.ways.telemetry.count(f"turned_away_{turned.why.value}", self.job_type)
@@ -155,7 +159,3 @@ class Way:
         if health.open_for:
             self.ways.shut(gate.name, health.open_for)
         return health
-
-
-def _seconds(turned: TurnedAway) -> float:
-    return turned.wait.total_seconds()

@@ -40,29 +40,36 @@ class MemoryGates:
     states: dict[str, _State] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def enter(self, gate: Gate, token: str, *, is_retry: bool) -> TurnedAway | None:
+    def enter(self, gate: Gate, token: str, *, is_retry: bool, patience: timedelta) -> TurnedAway | timedelta:
         """Let a call in, or turn it away."""
         with self._lock:
             state, now = self._state(gate), self.clock.monotonic()
+            held = gate.held.total_seconds()
             if token in state.calls:
-                return None
+                return timedelta(seconds=max(0.0, state.calls[token] - held - now))
+            wait = 0.0
             if gate.breaker is not None and state.open is not None:
                 if now < state.open:
                     return _away(Turned.OPEN, state.open - now)
                 if state.probe is not None and now < state.until:
                     return _away(Turned.OPEN, state.until - now)
-                state.probe, state.until = token, now + gate.held.total_seconds()
-            elif (away := self._bounded(gate, state, now, is_retry=is_retry)) is not None:
-                return away
-            state.calls[token] = now + gate.held.total_seconds()
-            return None
+                state.probe, state.until = token, now + held
+            else:
+                bounded = self._bounded(gate, state, now, is_retry=is_retry, patience=patience.total_seconds())
+                if isinstance(bounded, TurnedAway):
+                    return bounded
+                wait = bounded
+            state.calls[token] = now + wait + held
+            return timedelta(seconds=wait)
 
     def leave(self, gate: Gate, token: str, *, served: bool | None) -> Health:
         """Note how a call went."""
         with self._lock:
             state, now = self._state(gate), self.clock.monotonic()
-            if state.calls.pop(token, None) is not None:
-                self._left(gate.breaker, state, now, token, served=served)
+            ends = state.calls.pop(token, None)
+            if ends is not None:
+                begun = min(now, ends - gate.held.total_seconds())
+                self._left(gate.breaker, state, now, token, served=begun if served else served)
             open_for = 0.0 if state.open is None else max(1e-6, state.open - now)
             ago = None if state.served is None else timedelta(seconds=now - state.served)
             return Health(timedelta(seconds=open_for), ago)
@@ -82,14 +89,14 @@ class MemoryGates:
     def _state(self, gate: Gate) -> _State:
         return self.states.setdefault(gate.name, _State())
 
-    def _bounded(self, gate: Gate, state: _State, now: float, *, is_retry: bool) -> TurnedAway | None:
-        """Count the call against every bound, if each of them lets it in."""
-        due = now
+    def _bounded(self, gate: Gate, state: _State, now: float, *, is_retry: bool, patience: float) -> TurnedAway | float:
+        """Count the call against every bound, if each of them lets it in; give the wait until its place comes."""
+        due, wait = now, 0.0
         interval, burst = self._pace(gate, state, now)
         if interval:
-            due = min(max(state.due, now), now + interval * burst)
-            wait = due + interval - interval * burst - now
-            if wait > 0:
+            due = min(max(state.due, now), now + interval * burst + patience)
+            wait = max(0.0, due + interval - interval * burst - now)
+            if wait > patience:
                 return _away(Turned.RATE, wait)
         state.calls = {token: end for token, end in state.calls.items() if end > now}
         if gate.concurrency is not None and len(state.calls) >= gate.concurrency:
@@ -103,7 +110,7 @@ class MemoryGates:
             state.tokens = tokens - 1 if is_retry else min(budget.burst, tokens + budget.share)
             state.filled = now
         state.due = due + interval
-        return None
+        return wait
 
     @staticmethod
     def _pace(gate: Gate, state: _State, now: float) -> tuple[float, int]:
@@ -120,10 +127,13 @@ class MemoryGates:
         return interval / max((now - state.ramp) / ramp, LEAST_RAMP), 1
 
     @staticmethod
-    def _left(breaker: CircuitBreaker | None, state: _State, now: float, token: str, *, served: bool | None) -> None:
+    def _left(
+        breaker: CircuitBreaker | None, state: _State, now: float, token: str, *, served: float | bool | None
+    ) -> None:
+        """Note how a call went; one that was served by when it began."""
         looks = state.probe == token
-        if served:
-            state.served, state.failures = now, 0
+        if not isinstance(served, bool) and served is not None:
+            state.served, state.failures = max(state.served or 0.0, served), 0
             if looks:
                 state.open = state.down = state.probe = None
                 state.ramp = now

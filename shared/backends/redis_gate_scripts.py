@@ -2,7 +2,7 @@
 
 Fields of the hash: `open`, until when nobody is let in, there while the breaker is not closed; `down`, since when; `times`, how
 often in a row it opened; `probe` and `until`, who looks whether it may close, and for how long at the most; `ramp`, when it
-closed; `failures` in a row; `served`, when a call last was; `due`, the rate's one number (see shared/rate.py); `tokens` and
+closed; `failures` in a row; `served`, when the youngest call that was served began; `due`, the rate's one number (see shared/rate.py); `tokens` and
 `filled`, the retry budget and when it was last filled. The set holds each call under way with its latest end.
 
 Microseconds throughout, by the server's clock. What a clock that was set back left in the future counts as the longest it
@@ -25,14 +25,16 @@ local function kept()
   redis.call('PEXPIRE', KEYS[2], 86400000)
 end
 """
-# Nothing is written before everything lets the call in.
+# Nothing is written before everything lets the call in. One for which there is room soon has its place, and waits for it.
 ENTER = f"""{_NOW}
 local token, held, retry = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
 local longest, ramp, least = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local interval, burst, most = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local share, refill, budget = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12])
-if redis.call('ZSCORE', KEYS[2], token) then
-  return {{'in', 0}}
+local patience = tonumber(ARGV[13])
+local known = redis.call('ZSCORE', KEYS[2], token)
+if known then
+  return {{'in', math.max(0, math.ceil(known - held - now))}}
 end
 local open = number('open')
 if longest > 0 and open then
@@ -47,7 +49,7 @@ if longest > 0 and open then
   redis.call('HSET', KEYS[1], 'probe', token, 'until', text(now + held))
   redis.call('ZADD', KEYS[2], text(now + held), token)
   kept()
-  return {{'in', 1}}
+  return {{'in', 0}}
 end
 local began = number('ramp')
 if began then
@@ -58,16 +60,16 @@ if began then
     interval, burst = interval / math.max(grown, least), 1
   end
 end
-local due = now
+local due, wait = now, 0
 if interval > 0 then
-  due = math.min(math.max(number('due') or now, now), now + interval * burst)
-  local wait = due + interval - interval * burst - now
-  if wait > 0 then
+  due = math.min(math.max(number('due') or now, now), now + interval * burst + patience)
+  wait = math.max(0, due + interval - interval * burst - now)
+  if wait > patience then
     return {{'rate', math.ceil(wait)}}
   end
 end
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', text(now))
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '(' .. text(now + held), '+inf')
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '(' .. text(now + patience + held), '+inf')
 if most > 0 and redis.call('ZCARD', KEYS[2]) >= most then
   return {{'concurrency', math.ceil(held / 10)}}
 end
@@ -83,22 +85,24 @@ end
 if interval > 0 then
   redis.call('HSET', KEYS[1], 'due', text(due + interval))
 end
-redis.call('ZADD', KEYS[2], text(now + held), token)
+redis.call('ZADD', KEYS[2], text(now + wait + held), token)
 kept()
-return {{'in', 0}}
+return {{'in', math.ceil(wait)}}
 """
 LEAVE = f"""{_NOW}
 local token, went, failures = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local pause, longest = tonumber(ARGV[4]), tonumber(ARGV[5])
+local pause, longest, held = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local function opened()
   local times = number('times') or 0
   redis.call('HSET', KEYS[1], 'open', text(now + math.min(longest, pause * 2 ^ times)), 'times', text(times + 1))
   redis.call('HDEL', KEYS[1], 'failures', 'ramp', 'probe', 'until')
 end
-if redis.call('ZREM', KEYS[2], token) == 1 then
+local ends = redis.call('ZSCORE', KEYS[2], token)
+if ends then
+  redis.call('ZREM', KEYS[2], token)
   local looks = redis.call('HGET', KEYS[1], 'probe') == token
   if went == 'served' then
-    redis.call('HSET', KEYS[1], 'served', text(now))
+    redis.call('HSET', KEYS[1], 'served', text(math.max(number('served') or 0, math.min(now, ends - held))))
     redis.call('HDEL', KEYS[1], 'failures')
     if looks then
       redis.call('HDEL', KEYS[1], 'open', 'down', 'probe', 'until')

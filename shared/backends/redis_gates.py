@@ -28,7 +28,7 @@ class RedisGates:
 
     connection: Connection
 
-    def enter(self, gate: Gate, token: str, *, is_retry: bool) -> TurnedAway | None:
+    def enter(self, gate: Gate, token: str, *, is_retry: bool, patience: timedelta) -> TurnedAway | timedelta:
         """Let a call in, or turn it away."""
         breaker, rate, budget = gate.breaker, gate.rate, gate.retries
         why, wait = self._ask(
@@ -46,8 +46,9 @@ class RedisGates:
             "0" if budget is None else str(budget.share),
             "0" if budget is None else repr(budget.per_minute / 60_000_000),
             "0" if budget is None else str(budget.burst),
+            _micros(patience),
         )
-        return None if why == "in" else TurnedAway(Turned(why), _time(wait))
+        return _time(wait) if why == "in" else TurnedAway(Turned(why), _time(wait))
 
     def leave(self, gate: Gate, token: str, *, served: bool | None) -> Health:
         """Note how a call went."""
@@ -55,7 +56,8 @@ class RedisGates:
         went = {True: "served", False: "failed", None: "none"}[served]
         failures = "0" if breaker is None else str(breaker.failures)
         pause, longest = (NONE, NONE) if breaker is None else (breaker.pause, breaker.longest_pause)
-        open_for, ago = self._ask(LEAVE, gate, token, went, failures, _micros(pause), _micros(longest))
+        times = _micros(pause), _micros(longest), _micros(gate.held)
+        open_for, ago = self._ask(LEAVE, gate, token, went, failures, *times)
         return Health(_time(open_for), None if int(ago) < 0 else _time(ago))
 
     def look(self, gate: Gate) -> GateState:

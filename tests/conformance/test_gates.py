@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 fresh = itertools.count()
 SECOND = timedelta(seconds=1)
+NO_WAIT = timedelta(0)
 CALL = timedelta(seconds=10)
 BREAKER = CircuitBreaker(3, timedelta(seconds=30), timedelta(minutes=2), timedelta(seconds=60))
 FAST = Rate(100, burst=100)
@@ -40,7 +41,8 @@ class Caller:
 
     def enters(self, *, is_retry: bool = False) -> str | TurnedAway:
         token = f"call-{next(self.number)}"
-        return self.gates.enter(self.gate, token, is_retry=is_retry) or token
+        answer = self.gates.enter(self.gate, token, is_retry=is_retry, patience=NO_WAIT)
+        return token if answer == NO_WAIT else answer
 
     def call(self, *, served: bool | None) -> Any:
         token = self.enters()
@@ -154,23 +156,37 @@ def test_what_has_come_back_whole_pauses_as_at_first(gates: Any) -> None:
     assert near(caller.call(served=False).open_for, BREAKER.pause)
 
 
-def test_whoever_leaves_is_told_how_long_ago_somebody_was_served(gates: Any) -> None:
+def test_whoever_leaves_is_told_how_long_ago_the_youngest_call_that_was_served_began(gates: Any) -> None:
     caller = Caller(gates, gate(rate=FAST, breaker=BREAKER))
     assert caller.call(served=False).served is None
-    caller.call(served=True)
+    old: Any = caller.enters()
+    gates.clock.pass_(2 * SECOND)
+    young: Any = caller.enters()
+    gates.clock.pass_(SECOND)
+    for token in (young, old):
+        gates.leave(caller.gate, token, served=True)
     gates.clock.pass_(3 * SECOND)
-    assert near(caller.call(served=False).served, 3 * SECOND)
+    assert near(caller.call(served=False).served, 4 * SECOND)
 
 
 def test_a_rate_holds_over_all_callers_and_tells_the_wait(gates: Any) -> None:
     one = gate(rate=Rate(2, burst=3))
     callers = [Caller(gates, one) for _ in range(3)]
     for number, caller in enumerate(callers):
-        assert gates.enter(one, f"of-{number}", is_retry=False) is None, caller
-    turned: Any = gates.enter(one, "late", is_retry=False)
+        assert gates.enter(one, f"of-{number}", is_retry=False, patience=NO_WAIT) == NO_WAIT, caller
+    turned: Any = gates.enter(one, "late", is_retry=False, patience=NO_WAIT)
     assert (turned.why, near(turned.wait, SECOND / 2)) == (Turned.RATE, True)
     gates.clock.pass_(turned.wait + timedelta(milliseconds=1))
-    assert gates.enter(one, "late", is_retry=False) is None
+    assert gates.enter(one, "late", is_retry=False, patience=NO_WAIT) == NO_WAIT
+
+
+def test_one_for_which_there_is_room_soon_has_its_place_and_waits_for_it(gates: Any) -> None:
+    one = gate(rate=Rate(2))
+    waits = [gates.enter(one, f"c{number}", is_retry=False, patience=SECOND) for number in range(3)]
+    assert [round(wait / SECOND, 3) for wait in waits] == [0, 0.5, 1]
+    turned = gates.enter(one, "late", is_retry=False, patience=SECOND)
+    assert (turned.why, near(turned.wait, 1.5 * SECOND)) == (Turned.RATE, True)
+    assert near(gates.enter(one, "c2", is_retry=False, patience=SECOND), SECOND)  # its reply was lost
 
 
 def test_no_more_calls_are_under_way_than_declared(gates: Any) -> None:
@@ -216,7 +232,7 @@ def test_what_is_turned_away_counts_against_no_bound(gates: Any) -> None:
 def test_whose_reply_was_lost_is_in_and_whoever_left_twice_left_once(gates: Any) -> None:
     one = gate(rate=Rate(1), concurrency=1, breaker=CircuitBreaker(2))
     for _ in range(2):
-        assert gates.enter(one, "mine", is_retry=False) is None
+        assert gates.enter(one, "mine", is_retry=False, patience=NO_WAIT) == NO_WAIT
     for _ in range(3):
         assert gates.leave(one, "mine", served=False).open_for == timedelta(0)
     assert gates.look(one).failures == 1
@@ -261,8 +277,9 @@ def test_the_twin_and_the_server_answer_alike(request: pytest.FixtureRequest, se
             answers: list[Any] = [store.leave(one, token, served=served) for store in stores]
         else:
             token, is_retry = f"call-{step}", random.random() < 0.3
-            answers = [store.enter(one, token, is_retry=is_retry) for store in stores]
-            if answers[0] is None:
+            patience = random.choice((NO_WAIT, SECOND))
+            answers = [store.enter(one, token, is_retry=is_retry, patience=patience) for store in stores]
+            if isinstance(answers[0], timedelta):
                 inside.append(token)
         assert alike(*answers), (step, answers)
         assert alike(*(store.look(one) for store in stores)), step

@@ -60,7 +60,7 @@ def test_what_a_function_is_told_of_a_gate_is_enough_to_look_at_it() -> None:
 
 def test_it_tells_of_gates_and_locks(settings: Settings, connection: Connection) -> None:
     looking = lookout.connect(Settings.from_environ(settings.to_environ()))
-    RedisGates(connection).enter(GATE, "call", is_retry=False)
+    RedisGates(connection).enter(GATE, "call", is_retry=False, patience=timedelta(0))
     store = RedisStore(connection)
     for key in ("order/1", "order/{2} é", "user/3"):
         store.acquire(key, f"token-of-{key}", 10 * MINUTE)
@@ -104,7 +104,7 @@ def test_its_round_pauses_what_a_dead_dependency_keeps_waiting(
     monkeypatch.setattr(lookout, "_lookouts", [made])
     gates = RedisGates(connection)
     for number in range(GATE.breaker.failures):
-        gates.enter(GATE, f"c{number}", is_retry=False)
+        gates.enter(GATE, f"c{number}", is_retry=False, patience=MINUTE)
         gates.leave(GATE, f"c{number}", served=False)
     lookout.handler({"source": "aws.events"}, Context())
     assert asked == []  # it is down for a moment only

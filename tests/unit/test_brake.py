@@ -51,7 +51,8 @@ class Case:
 
     def call(self, *, served: bool) -> None:
         self.calls += 1
-        if self.gates.enter(GATE, f"call-{self.calls}", is_retry=False) is None:
+        answer = self.gates.enter(GATE, f"call-{self.calls}", is_retry=False, patience=timedelta(0))
+        if isinstance(answer, timedelta):
             self.gates.leave(GATE, f"call-{self.calls}", served=served)
 
     def pass_minutes(self, number: int, *, controls: bool = True, calls: bool | None = None) -> list[Any]:
