@@ -13,21 +13,27 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from ops import enqueue, operation
+from ops import dlq, enqueue, job, operation
 from ops.deployed import find
+from ops.editor import in_editor
 from ops.exits import CommandError, Exit
 from ops.jobs import DynamoDBJobs
 from ops.place import STACK_VARIABLE, USUAL_STACK, go_local, go_to_aws
 from ops.tools import Tools
+from shared.backends.audit_log import CloudWatchAudit, caller
 from shared.backends.aws import client
+from shared.backends.operator_records import DynamoDBOperatorRecords
 from shared.backends.owned_jobs import DynamoDBOwnedJobs
+from shared.backends.sqs_dead_letters import SqsDeadLetters
 from shared.clock import SystemClock, random_token
 from shared.runtime import producer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = (enqueue, operation)
+COMMANDS = (enqueue, operation, dlq, job)
+
+SQS_SECONDS = 10.0  # a batch of large letters takes longer than a call of a worker may
 
 
 def connected() -> Tools:
@@ -42,6 +48,11 @@ def connected() -> Tools:
         deployed=find,
         producer=producer,
         jobs=lambda table: DynamoDBJobs(client("dynamodb"), table, clock),
+        dead_letters=lambda source, dead: SqsDeadLetters(client("sqs", read_seconds=SQS_SECONDS), dead, source),
+        operator=lambda table: DynamoDBOperatorRecords(client("dynamodb"), table, clock, SystemRandom()),
+        audit=lambda group: CloudWatchAudit(client("logs"), group, clock, random_token()),
+        caller=caller,
+        edit=in_editor,
         owned=lambda table: DynamoDBOwnedJobs(client("dynamodb"), table, clock, SystemRandom()),
     )
 

@@ -30,6 +30,19 @@ class Deployed:
         """The URL of a worker's queue."""
         return self._output(f"Queue{''.join(part.capitalize() for part in worker.split('-'))}")
 
+    @property
+    def audit_log(self) -> str:
+        """The log group that tells who changed what, and why."""
+        return self._output("AuditLog")
+
+    def dead_letters_of(self, worker: str) -> str:
+        """The URL of a worker's dead-letter queue."""
+        return self._output(f"DeadLetterQueue{''.join(part.capitalize() for part in worker.split('-'))}")
+
+    def has(self, worker: str) -> bool:
+        """Whether the stack runs that worker."""
+        return f"Queue{''.join(part.capitalize() for part in worker.split('-'))}" in self.outputs
+
     def _output(self, name: str) -> str:
         if name not in self.outputs:
             message = (

@@ -92,14 +92,14 @@ def _message(options: argparse.Namespace, job: Job[Any, Any], tools: Tools) -> M
             job.name,
             job.version,
             check_key(options.key),
-            payload_of(_payload_text(options, tools)),
+            payload_of(payload_text(options, tools)),
             run_at=_run_at(options.run_at),
             trace=begun(tools.tokens),
         )
         check_schedule(message, tools.clock.now())
         typed_payload(read_message(message.body()), JobTypes.of(job))
     except Malformed as error:
-        raise CommandError(_refusal(job, error), Exit.REFUSED) from error
+        raise CommandError(refusal(job, error), Exit.REFUSED) from error
     if not 0 <= options.delay <= LONGEST_DELAY_SECONDS:
         text = f"--delay {options.delay}: a queue delays up to {LONGEST_DELAY_SECONDS} seconds; use --run-at."
         raise CommandError(text, Exit.REFUSED)
@@ -109,7 +109,12 @@ def _message(options: argparse.Namespace, job: Job[Any, Any], tools: Tools) -> M
     return message
 
 
-def _payload_text(options: argparse.Namespace, tools: Tools) -> str:
+def payload_text(options: argparse.Namespace, tools: Tools) -> str:
+    """The payload as it was given: as an argument, in a file, or on standard input.
+
+    Raises:
+        CommandError: the file cannot be read.
+    """
     if options.payload_file is not None:
         try:
             return Path(options.payload_file).read_text(encoding="utf-8")
@@ -134,7 +139,7 @@ def _run_at(text: str | None) -> datetime | None:
     return moment
 
 
-def _refusal(job: Job[Any, Any], error: Malformed) -> str:
+def refusal(job: Job[Any, Any], error: Malformed) -> str:
     """What the consumer would have made a dead letter of; values are not repeated."""
     if error.reason != "invalid-payload":
         return f"{job.name} would be refused: {error.reason}: {error.detail}"

@@ -17,6 +17,8 @@ class Exit(IntEnum):
     UNKNOWN = 4  # whether the operation's outside effect happened is being found out
     ABSENT = 5  # there is no such operation
     UNDER_WAY = 6  # the time to watch is over, and the operation is not
+    STOPPED = 7  # a replay stopped by itself: what it replayed died again, or was not decided
+    LEFT = 8  # some of what was chosen was left as it is; the summary says why
     INTERRUPTED = 130
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ops import listing
 from ops.exits import CommandError, Exit
 from ops.explained import explained
+from ops.payloads import shown_payload
 from ops.watch import Watch, exit_of
 from shared.operation import OF_JOB, OperationStatus, operation_of
 from shared.trace import read_trace
@@ -70,7 +71,8 @@ def described(seen: Seen, *, whole: bool) -> Mapping[str, object]:
     """What is shown of a job. Its key, payload and result may hold what is personal: only if `whole`."""
     view = seen.view
     operation = operation_of(view)
-    private = {"idempotency_key": view.names.get("idempotency_key"), "payload": view.payload, "result": view.result}
+    payload = None if view.payload is None else shown_payload(operation.job_type, view.payload)
+    private = {"idempotency_key": view.names.get("idempotency_key"), "payload": payload, "result": view.result}
     return {
         "operation_id": operation.operation_id,
         "job_type": operation.job_type,

@@ -14,9 +14,12 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from ops.audit import AuditLog
     from ops.deployed import Deployed
     from ops.jobs import Jobs
     from shared.clock import Clock, Tokens
+    from shared.dead_letter_queue import DeadLetterQueue
+    from shared.operator_records import OperatorRecords
     from shared.owned_jobs import OwnedJobs
     from shared.producer import Producer
 
@@ -33,6 +36,11 @@ class Tools:
         producer: sends to a queue, by its URL.
         jobs: looks at a table of job records, by its name.
         owned: lists an owner's, by the table's name.
+        dead_letters: a worker's dead-letter queue, by the URLs of its queue and of that one.
+        operator: what people change about job records, by the table's name.
+        audit: where it is told who changed what, by the log group's name.
+        caller: who the credentials are of, as AWS names it.
+        edit: lets people change a text in their editor.
     """
 
     out: Console
@@ -44,6 +52,11 @@ class Tools:
     producer: Callable[[str], Producer]
     jobs: Callable[[str], Jobs]
     owned: Callable[[str], OwnedJobs]
+    dead_letters: Callable[[str, str], DeadLetterQueue]
+    operator: Callable[[str], OperatorRecords]
+    audit: Callable[[str], AuditLog]
+    caller: Callable[[], str]
+    edit: Callable[[str], str]
 
     def show(self, fields: Mapping[str, object], *, as_json: bool) -> None:
         """Write fields: a line each, or one JSON object in a line; what is None is left out of the first."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
 from shared.limits import DEAD_LETTER_BYTES
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from shared.job_record import JobView
     from shared.outcome import DeadLettered
 
-ALWAYS = ("reason", "signature", "attempts", "death")  # what is kept when the rest does not fit
+ORIGINAL_ATTRIBUTES = "attributes"  # within the dossier, where a dead letter has no free slot
+ALWAYS = ("reason", "signature", "attempts", "death", ORIGINAL_ATTRIBUTES)  # what is kept when the rest does not fit
 
 
 class Death(StrEnum):
@@ -59,6 +60,21 @@ def reopening(death: int) -> dict[str, str]:
     return {DEAD_LETTER_ATTRIBUTE: json_text({"death": death})}
 
 
+def facts_of(letter: Delivery) -> dict[str, Any]:
+    """What stands in the attribute of a dead letter; nothing where there is none, or none that can be read."""
+    try:
+        facts = json.loads(letter.text_attribute(DEAD_LETTER_ATTRIBUTE) or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def folded_in(letter: Delivery) -> dict[str, Any]:
+    """The message's own attributes that its dead letter had no slot for."""
+    folded = facts_of(letter).get(ORIGINAL_ATTRIBUTES)
+    return folded if isinstance(folded, dict) else {}
+
+
 def least(reason: str) -> str:
     """The shortest reason that still tells why and how often."""
     facts = json.loads(reason)
@@ -72,7 +88,7 @@ def how_it_died(letter: Delivery, record: JobView | None) -> Death:
         letter: as received from the dead-letter queue.
         record: the job's record; None if there is none.
     """
-    if letter.text_attribute(DEAD_LETTER_ATTRIBUTE) is not None:
+    if "reason" in facts_of(letter):  # without it the attribute only marks a copy that was sent anew
         return Death.FAILED
     if record is None or (record.attempts == 0 and not record.ended):
         return Death.NEVER_ATTEMPTED

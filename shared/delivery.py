@@ -29,6 +29,7 @@ class Delivery:
         sent_at: when it was first sent.
         group: MessageGroupId, or None.
         trace: X-Ray header, or None.
+        sequence: its place in the order of a FIFO queue; None on a standard one.
     """
 
     message_id: str
@@ -39,6 +40,7 @@ class Delivery:
     sent_at: datetime | None
     group: str | None
     trace: str | None
+    sequence: int | None = None
 
     def text_attribute(self, name: str) -> str | None:
         """The string value of a message attribute, or None."""
@@ -111,6 +113,7 @@ def _read_record(record: object, place: int) -> Delivery:
         raise EventError(message)
     sent = str(system.get("SentTimestamp", ""))
     count = str(system.get("ApproximateReceiveCount", "1"))
+    sequence = str(system.get("SequenceNumber", ""))
     return Delivery(
         message_id=texts["messageId"],
         receipt_handle=texts["receiptHandle"],
@@ -120,4 +123,5 @@ def _read_record(record: object, place: int) -> Delivery:
         sent_at=from_millis(int(sent)) if sent.isdigit() else None,
         group=system.get("MessageGroupId"),
         trace=system.get("AWSTraceHeader"),
+        sequence=int(sequence) if sequence.isdigit() else None,
     )

@@ -46,6 +46,13 @@ class Failpoint(StrEnum):
     RESCUED = "rescued"  # a lost message is in the outbox anew, the job record does not know
     BRAKE_NOTED = "brake-noted"  # a brake is written, the mapping runs as before
     BRAKE_FREED = "brake-freed"  # the mapping runs again, the brake is still written
+    LETTERS_TAKEN = "letters-taken"  # dead letters are hidden from others, nothing is done
+    REOPENED = "reopened"  # the jobs of dead letters are accepted again, no copy is sent
+    COPIES_SENT = "copies-sent"  # copies are on the worker's queue, their dead letters are still there
+    LETTERS_DELETED = "letters-deleted"
+    ARCHIVED = "archived"  # what is to be discarded is in the archive, and untouched
+    ENDED_BY_PEOPLE = "ended-by-people"  # the job record is ended, the dead letter is still there
+    EDITED_SENT = "edited-sent"  # the new job is on the queue, the old one does not know
     PRODUCING = "producing"  # a producer is about to send
     PRODUCED = "produced"
     CACHE_FETCHED = "cache-fetched"

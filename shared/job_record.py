@@ -144,6 +144,20 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
+class Replayed:
+    """The last time a job was made ready to run again from the dead-letter queue.
+
+    Attributes:
+        death: by which its copy is known: the number of deaths so far.
+        by: who did it, as AWS names the caller.
+    """
+
+    death: int
+    at: datetime
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobView:
     """A job record as others read it.
 
@@ -157,6 +171,8 @@ class JobView:
         rescues: how often it was sent anew for that.
         begun_at: when its first attempt began; after a reconciliation that found nothing done, the first one since then.
         intents: the attempts that were about to make a call which cannot be repeated, by dependency.
+        failures: of the attempts that were spent, the oldest first; a replay keeps the last few.
+        replays: how often it was replayed from a dead-letter queue, and `replayed` tells of the last one.
     """
 
     record: str
@@ -183,6 +199,9 @@ class JobView:
     last_failure: Failure | None = None
     begun_at: datetime | None = None
     intents: Mapping[str, str] = field(default_factory=dict)
+    failures: tuple[Failure, ...] = ()
+    replays: int = 0
+    replayed: Replayed | None = None
     names: dict[str, str] = field(default_factory=dict)
 
     @property

@@ -6,7 +6,7 @@ import types
 import typing
 from typing import Any, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SecretBytes, SecretStr
 
 from shared.errors import DeclarationError
 
@@ -45,6 +45,8 @@ _NOT_IN_PAYLOADS: dict[object, str] = {
     set: "a set, which has no order to compare payloads by: use a tuple.",
     frozenset: "a set, which has no order to compare payloads by: use a tuple.",
     Any: "Any: say what it is, so that it can be checked.",
+    SecretStr: "a SecretStr, whose fingerprint would be that of asterisks: use Annotated[str, Masked()].",
+    SecretBytes: "SecretBytes, whose fingerprint would be that of asterisks: use Annotated[bytes, Masked()].",
     object: "any object: say what it is, so that it can be checked.",
 }
 

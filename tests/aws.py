@@ -15,6 +15,7 @@ from shared.backends.dynamodb_records import DynamoDBJobRecords
 from shared.backends.fences import DynamoDBFences
 from shared.backends.job_record_item import CREATED_AT, LISTED_FOR, LOOK_AT, UNENDED, UNFINISHED_OF
 from shared.backends.job_record_layer import JobRecordLayer
+from shared.backends.operator_records import DynamoDBOperatorRecords
 from shared.backends.outbox import DynamoDBOutbox
 from shared.backends.owned_jobs import BY_OWNER, UNFINISHED, DynamoDBOwnedJobs
 
@@ -75,6 +76,9 @@ class Database:
 
     def owned(self, clock: Clock) -> DynamoDBOwnedJobs:
         return DynamoDBOwnedJobs(self.client, self.jobs_table, clock, Random(3))  # noqa: S311 - repeatable
+
+    def operator(self, clock: Clock) -> DynamoDBOperatorRecords:
+        return DynamoDBOperatorRecords(self.client, self.jobs_table, clock, Random(4))  # noqa: S311 - repeatable
 
     def records(self, clock: Clock) -> DynamoDBJobRecords:
         layer = JobRecordLayer(self.client, self.jobs_table, self.items, self.outbox_table)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
+from infra.constructs.audit import audit_log
 from infra.constructs.cache import Cache
 from infra.constructs.function import Place
 from infra.constructs.key import customer_key
@@ -34,6 +35,7 @@ class Foundation(Construct):
         super().__init__(scope, construct_id)
         self.stage = stage = plan.stage
         self.key = customer_key(self, retain=stage.retain) if stage.customer_key else None
+        self.audit = audit_log(self, key=self.key, stage=stage)
         self.topic = alarm_topic(self, key=self.key, stage=stage)
         self.tables = Tables(self, "Tables", stage=stage, key=self.key)
         self.network = Network(self, "Network", stage=stage, egress=bool(plan.outgoing))

@@ -7,7 +7,7 @@ from typing import Any
 
 from shared.backends.outbox import shard_of
 from shared.clock import from_millis
-from shared.job_record import LOST_AFTER, JobView, Status
+from shared.job_record import LOST_AFTER, JobView, Replayed, Status
 from shared.outcome import Failure
 from shared.tag import Tag, Version
 
@@ -71,6 +71,9 @@ def read_view(record: str, item: dict[str, Any]) -> JobView:
         last_failure=read_failure(item.get("last_failure")),
         begun_at=None if "begun_at" not in item else datetime.fromisoformat(item["begun_at"]["S"]),
         intents={name: token["S"] for name, token in item.get("intents", {}).get("M", {}).items()},
+        failures=read_failures(item.get("failures", {}).get("L", [])),
+        replays=number("replays") or 0,
+        replayed=read_replayed(item.get("replayed")),
         names={
             name: item[name]["S"] for name in ("owner", "job_type", "idempotency_key", "operation_id") if name in item
         },
@@ -115,6 +118,28 @@ def read_failure(value: dict[str, Any] | None) -> Failure | None:
         names["signature"],
         names.get("dependency"),
     )
+
+
+def read_failures(values: list[dict[str, Any]]) -> tuple[Failure, ...]:
+    """The failures of a record's attempts. One that ended a job was noted when its attempt was given back, too."""
+    failures = [failure for value in values if (failure := read_failure(value)) is not None]
+    return tuple(
+        failure for place, failure in enumerate(failures) if failure not in failures[max(place - 1, 0) : place]
+    )
+
+
+def write_replayed(replayed: Replayed) -> dict[str, Any]:
+    """The last replay as a DynamoDB map."""
+    names = {"at": {"S": replayed.at.isoformat()}, "by": {"S": replayed.by}, "death": {"N": str(replayed.death)}}
+    return {"M": names}
+
+
+def read_replayed(value: dict[str, Any] | None) -> Replayed | None:
+    """The last replay from its map."""
+    if value is None:
+        return None
+    names = value["M"]
+    return Replayed(int(names["death"]["N"]), datetime.fromisoformat(names["at"]["S"]), names["by"]["S"])
 
 
 def watched_from(record: str, now: datetime) -> dict[str, Any]:

@@ -41,6 +41,14 @@ if TYPE_CHECKING:
     from shared.outcome import Failure
 
 
+_NOTED = "failures = list_append(if_not_exists(failures, :no_failures), :failures)"
+
+
+def _noted(failure: Failure) -> dict[str, Any]:
+    """The values that add a failure to those of the attempts before."""
+    return {":no_failures": {"L": []}, ":failures": {"L": [write_failure(failure)]}}
+
+
 class JobRecordLayer(DynamoDBPersistenceLayer):
     """Powertools' store with our conditions. `for_attempt` gives each execution an object of its own."""
 
@@ -212,6 +220,9 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         if release.failure is not None:
             sets += ", last_failure = :failure, first_failure = if_not_exists(first_failure, :failure)"
             values[":failure"] = write_failure(release.failure)
+            if not release.gives_attempt_back:
+                sets += f", {_NOTED}"
+                values |= _noted(release.failure)
         condition = "#token = :token AND #status = :running"
         update = self._conditional(self.hold.record, f"SET {sets} REMOVE #until", condition, values)
         self.client.update_item(**update["Update"])
@@ -238,11 +249,12 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             ":now": {"S": self.now.isoformat()},
             ":death": {"N": str(death)},
             ":failure": write_failure(failure),
+            **_noted(failure),
         }
         update = self._conditional(
             self.hold.record,
             "SET #status = :status, updated_at = :now, ended_at = :now, death = :death, last_failure = :failure,"
-            f" first_failure = if_not_exists(first_failure, :failure) REMOVE #until, {OPEN}",
+            f" {_NOTED}, first_failure = if_not_exists(first_failure, :failure) REMOVE #until, {OPEN}",
             "#token = :token AND #status IN (:running, :retrying)",
             values,
         )

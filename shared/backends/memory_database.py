@@ -127,6 +127,7 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended):
                 look_at=max(now, release.not_before) + self.lost_after,
                 first_failure=view.first_failure or release.failure,
                 last_failure=release.failure or view.last_failure,
+                failures=view.failures if release.gives_attempt_back else _with(view, release.failure),
             )
 
     def bury(self, hold: Hold, death: int, failure: Failure, now: datetime) -> None:
@@ -149,6 +150,7 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended):
                 claim_until=None,
                 first_failure=view.first_failure or failure,
                 last_failure=failure,
+                failures=_with(view, failure),
             )
 
     def prolong(self, hold: Hold, until: datetime, now: datetime) -> None:
@@ -217,6 +219,13 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended):
             intents=view.intents if final else {},
             begun_at=view.begun_at if final else None,
         )
+
+
+def _with(view: JobView, failure: Failure | None) -> tuple[Failure, ...]:
+    """The failures of the attempts, and this one unless it is noted already."""
+    if failure is None or failure in view.failures[-1:]:
+        return view.failures
+    return (*view.failures, failure)
 
 
 _LOST = "Another attempt holds the job, or it has ended."

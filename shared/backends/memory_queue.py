@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from shared.backends.sqs_attributes import dead_letter_attributes, of_strings, to_event
+from shared.backends.sqs_attributes import dead_letter_attributes, of_strings, to_api, to_event
 from shared.clock import to_millis
 from shared.errors import Refused
-from shared.producer import DELAY_ON_FIFO
+from shared.producer import DELAY_ON_FIFO, Outgoing
 from shared.retry import LONGEST_WAIT
 
 if TYPE_CHECKING:
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from shared.clock import Clock
+    from shared.dead_letter_queue import Copy
     from shared.delivery import Delivery
-    from shared.producer import NotTaken, Outgoing
+    from shared.producer import NotTaken
 
 
 DEDUPLICATION = timedelta(minutes=5)  # how long a FIFO queue knows what it was sent
@@ -43,6 +44,8 @@ class Kept:
     receives: int = 0
     receipt: str = ""
     received_at: float = 0.0
+    trace: str | None = None
+    sequence: int | None = None  # on a FIFO queue
 
     @property
     def record(self) -> dict[str, Any]:
@@ -51,6 +54,8 @@ class Kept:
             "ApproximateReceiveCount": str(self.receives),
             "SentTimestamp": str(to_millis(self.sent_at)),
             **({} if self.group is None else {"MessageGroupId": self.group}),
+            **({} if self.trace is None else {"AWSTraceHeader": self.trace}),
+            **({} if self.sequence is None else {"SequenceNumber": str(self.sequence)}),
         }
         return {
             "messageId": self.id,
@@ -81,7 +86,7 @@ class MemoryQueue:
     dead: list[Kept] = field(default_factory=list)
     _number: int = 0
     _sent_before: dict[str | None, tuple[str, float]] = field(default_factory=dict)
-    _lock: threading.RLock = field(default_factory=threading.RLock)
+    lock: threading.RLock = field(default_factory=threading.RLock)
 
     def send(self, batch: Sequence[Outgoing]) -> list[str | NotTaken]:
         """Take all but what a FIFO queue cannot hold back; give their ids."""
@@ -101,7 +106,7 @@ class MemoryQueue:
             order: may put them into another order, which a standard queue does not promise.
             hidden: whether they are hidden; a standard queue may deliver twice, as if they were not.
         """
-        with self._lock:
+        with self.lock:
             now = self.clock.monotonic()
             visible = [message for message in self.messages.values() if message.visible_at <= now]
             if not self.fifo:
@@ -124,14 +129,14 @@ class MemoryQueue:
 
     def delete(self, receipt: str) -> None:
         """Delete a message; a receipt from before a later receive does nothing."""
-        with self._lock:
+        with self.lock:
             message = self._received(receipt)
             if message is not None:
                 del self.messages[message.id]
 
     def hide(self, delivery: Delivery, after: timedelta) -> None:
         """Change the message's visibility, in whole seconds and never less than asked."""
-        with self._lock:
+        with self.lock:
             message = self._received(delivery.receipt_handle)
             now = self.clock.monotonic()
             if message is None or message.visible_at <= now:
@@ -146,9 +151,22 @@ class MemoryQueue:
     def dead_letter(self, delivery: Delivery, reason: str) -> None:
         """Keep a copy with its reason among the dead letters."""
         letters: dict[str, Kept] = {}
-        self._put(letters, delivery.body, dead_letter_attributes(delivery, reason), delivery.group, timedelta(0))
-        with self._lock:
+        attributes = dead_letter_attributes(delivery, reason)
+        name = self._put(letters, delivery.body, attributes, delivery.group, timedelta(0))
+        with self.lock:
+            letters[name].trace = delivery.trace
             self.dead.extend(letters.values())
+
+    def take_copy(self, copy: Copy) -> str:
+        """Take a copy of a dead letter; give its id."""
+        message = Outgoing(copy.body, {}, group=copy.group, deduplication=copy.deduplication)
+        with self.lock:
+            before = self._number
+            name = self._sent(message)
+            if self._number != before:
+                self.messages[name].attributes = to_api(copy.attributes)
+                self.messages[name].trace = copy.trace
+            return name
 
     @property
     def has_visible(self) -> bool:
@@ -160,7 +178,7 @@ class MemoryQueue:
         attributes = of_strings(message.attributes)
         if not self.fifo:
             return self._put(self.messages, message.body, attributes, message.group, message.delay)
-        with self._lock:
+        with self.lock:
             since = self.clock.monotonic() - DEDUPLICATION.total_seconds()
             known, sent = self._sent_before.get(message.deduplication, ("", since))
             if sent > since:
@@ -178,11 +196,12 @@ class MemoryQueue:
         group: str | None,
         delay: timedelta,
     ) -> str:
-        with self._lock:
+        with self.lock:
             self._number += 1
             name = f"m{self._number}"
             visible_at = self.clock.monotonic() + delay.total_seconds()
             place[name] = Kept(name, body, attributes, group, self.clock.now(), visible_at)
+            place[name].sequence = self._number if self.fifo else None
             return name
 
     def _received(self, receipt: str) -> Kept | None:

@@ -6,7 +6,7 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
-from shared.dead_letter import least
+from shared.dead_letter import ORIGINAL_ATTRIBUTES, folded_in, least
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
 from shared.errors import Refused
 from shared.limits import MESSAGE_ATTRIBUTES, MESSAGE_BYTES
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shared.delivery import Delivery
-
-ORIGINAL_ATTRIBUTES = "attributes"  # within the dossier, where a dead letter has no free slot
 
 Attributes = dict[str, dict[str, Any]]
 
@@ -45,6 +43,9 @@ def dead_letter_attributes(delivery: Delivery, reason: str) -> Attributes:
     """
     attributes = to_api(delivery.attributes)
     attributes.pop(DEAD_LETTER_ATTRIBUTE, None)
+    if folded_before := folded_in(delivery):
+        # It was replayed with its originals within the mark of its death: there they stay.
+        reason = json.dumps({**json.loads(reason), ORIGINAL_ATTRIBUTES: folded_before})
     if len(attributes) >= MESSAGE_ATTRIBUTES:
         # No slot is free: the originals travel inside the reason, but for the one without which nobody could read it.
         folded = {name: value for name, value in delivery.attributes.items() if name != ENCODING_ATTRIBUTE}

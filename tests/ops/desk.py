@@ -16,13 +16,18 @@ from ops.exits import CommandError
 from ops.jobs import Seen
 from ops.tools import Tools
 from shared.backends.memory_database import MemoryDatabase
+from shared.backends.memory_dead_letters import MemoryDeadLetters
+from shared.backends.memory_operator import MemoryOperatorRecords
 from shared.backends.memory_owned_jobs import MemoryOwnedJobs
+from shared.backends.memory_queue import MemoryQueue
+from shared.errors import Unavailable
 from shared.producer import Producer
 from tests.world import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from shared.dead_letter_queue import Redrive
     from shared.producer import NotTaken, Outgoing
 
 OUTPUTS = {
@@ -30,7 +35,12 @@ OUTPUTS = {
     "QueuePayments": "https://sqs/payments",
     "QueueUsers": "https://sqs/users",
     "QueueInventory": "https://sqs/inventory",
+    "DeadLetterQueuePayments": "https://sqs/payments-dead",
+    "DeadLetterQueueUsers": "https://sqs/users-dead",
+    "DeadLetterQueueInventory": "https://sqs/inventory-dead",
+    "AuditLog": "audit",
 }
+ME = "arn:aws:sts::000000000000:assumed-role/operator/me"
 
 
 class Memory(MemoryDatabase):
@@ -55,8 +65,15 @@ class Desk:
     refuses: NotTaken | Exception | None = None
     sent: list[tuple[str, Outgoing]] = field(default_factory=list)
 
+    typed: str = ""  # in the editor
+
     def __post_init__(self) -> None:
         self.clock = FakeClock()
+        self.queues = {url: MemoryQueue(self.clock) for name, url in OUTPUTS.items() if name.startswith("Queue")}
+        self.audit: list[dict[str, Any]] = []
+        self.audit_is_gone = False
+        self.redrive: Redrive | None = None
+        self.edited: list[str] = []
         self.jobs = Memory(self.clock)
         self.out, self.err = "", ""
 
@@ -73,10 +90,26 @@ class Desk:
             producer=lambda url: Producer(self._queue(url), self.clock, Random(1), lambda: "f" * 32),  # noqa: S311 - repeatable
             jobs=lambda _: self.jobs,
             owned=lambda _: MemoryOwnedJobs(self.jobs),
+            dead_letters=lambda source, _: MemoryDeadLetters(self.queues[source], self.redrive),
+            operator=lambda _: MemoryOperatorRecords(self.jobs, self.clock),
+            audit=lambda _: self,
+            caller=lambda: ME,
+            edit=self._edit,
         )
         status = main(words, tools)
         self.out, self.err = (str(console.file.getvalue()) for console in (out, err))  # type: ignore[attr-defined]
         return status
+
+    def write(self, line: str) -> None:
+        """Keep a line of the audit."""
+        if self.audit_is_gone:
+            message = "logs gave no answer."
+            raise Unavailable(message, dependency="logs")
+        self.audit.append(json.loads(line))
+
+    def _edit(self, text: str) -> str:
+        self.edited.append(text)
+        return self.typed
 
     @property
     def json(self) -> dict[str, Any]:

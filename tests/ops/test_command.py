@@ -41,6 +41,8 @@ class Stack:
 
     name: str
     queue: str
+    dead_letters: str
+    audit: str
     database: Database
 
     @property
@@ -69,15 +71,24 @@ def stack(aws_endpoint: str) -> Stack:
     database = Database.create()
     name = f"tahan-{uuid.uuid4().hex[:8]}"
     template = {
-        "Resources": {"Queue": {"Type": "AWS::SQS::Queue"}},
-        "Outputs": {"QueuePayments": {"Value": {"Ref": "Queue"}}, "JobsTable": {"Value": database.jobs_table}},
+        "Resources": {
+            "Queue": {"Type": "AWS::SQS::Queue"},
+            "Dead": {"Type": "AWS::SQS::Queue"},
+            "Audit": {"Type": "AWS::Logs::LogGroup"},
+        },
+        "Outputs": {
+            "QueuePayments": {"Value": {"Ref": "Queue"}},
+            "DeadLetterQueuePayments": {"Value": {"Ref": "Dead"}},
+            "AuditLog": {"Value": {"Ref": "Audit"}},
+            "JobsTable": {"Value": database.jobs_table},
+        },
     }
     cloudformation = client("cloudformation")
     with contextlib.suppress(cloudformation.exceptions.AlreadyExistsException):  # a busy machine's reply came too late
         cloudformation.create_stack(StackName=name, TemplateBody=json.dumps(template))
     (made,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
     outputs = {output["OutputKey"]: output["OutputValue"] for output in made["Outputs"]}
-    return Stack(name, outputs["QueuePayments"], database)
+    return Stack(name, outputs["QueuePayments"], outputs["DeadLetterQueuePayments"], outputs["AuditLog"], database)
 
 
 def test_a_message_is_on_the_queue_when_the_command_has_ended_well(stack: Stack) -> None:
@@ -100,6 +111,39 @@ def test_an_operation_of_whatever_owner_is_shown(stack: Stack) -> None:
     shown = json.loads(ended.stdout)
     assert (shown["owner"], shown["status"], shown["job_type"]) == ("user-1", "pending", "note")
     assert shown["accepted_at"] == shown["changed_at"]
+
+
+def test_a_dead_letter_is_looked_at_replayed_and_told_to_the_audit(stack: Stack) -> None:
+    sqs = client("sqs")
+    body = json.dumps({"job_type": "capture-payment", "idempotency_key": "dead-17", "payload": json.loads(PAYLOAD)})
+    sqs.send_message(QueueUrl=stack.dead_letters, MessageBody=body)
+
+    listed = ran(*TAHAN, "dlq", "list", "--json", *stack.named)
+    assert listed.returncode == Exit.DONE, listed.stderr
+    (row,) = json.loads(listed.stdout)["letters"]
+    assert (row["came_by"], row["job_type"]) == ("never-attempted", "capture-payment")
+
+    words = ("dlq", "replay", row["message_id"], "--no-watch", "--why", "throttled", "--json", *stack.named)
+    ended = ran(*TAHAN, *words)
+    assert ended.returncode == Exit.DONE, ended.stderr
+    assert json.loads(ended.stdout)["replayed"] == 1
+    (copy,) = sqs.receive_message(QueueUrl=stack.queue, MessageAttributeNames=["All"])["Messages"]
+    assert copy["Body"] == body
+    assert sqs.receive_message(QueueUrl=stack.dead_letters).get("Messages") is None
+    events = client("logs").filter_log_events(logGroupName=stack.audit)["events"]
+    begins, done = (json.loads(event["message"]) for event in events)
+    assert (begins["outcome"], begins["why"], done["outcome"]) == ("begins", "throttled", "done")
+    assert begins["who"].startswith("arn:aws:")
+
+
+def test_a_job_is_cancelled_and_told_to_the_audit(stack: Stack) -> None:
+    acceptance = stack.accept()
+    words = ("job", "cancel", operation_id(acceptance.record), "--why", "asked", "--yes", "--json")
+    ended = ran(*TAHAN, *words, *stack.named)
+    assert ended.returncode == Exit.DONE, ended.stderr
+    assert json.loads(ended.stdout)["status"] == "cancelled"
+    shown = ran(*TAHAN, "job", "show", acceptance.record, *stack.named)
+    assert "cancelled" in shown.stdout
 
 
 def test_an_owners_operations_are_listed(stack: Stack) -> None:

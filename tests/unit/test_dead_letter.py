@@ -34,5 +34,11 @@ def test_bat_08_what_sqs_moved_by_itself_is_told_by_its_record(record: JobView |
 
 
 def test_what_the_consumer_sent_has_failed_whatever_its_record_says() -> None:
-    letter: Any = World.of().delivery(body(), death=1)
+    reason = {"tahan.dead-letter": {"stringValue": '{"reason": "transient", "death": 1}', "dataType": "String"}}
+    letter: Any = World.of().delivery(body(), attributes=reason)
     assert how_it_died(letter, None) is Death.FAILED
+
+
+def test_a_copy_that_was_sent_anew_and_moved_by_sqs_did_not_fail_with_a_reason() -> None:
+    letter: Any = World.of().delivery(body(), death=1)
+    assert how_it_died(letter, None) is Death.NEVER_ATTEMPTED

@@ -10,7 +10,7 @@ import pytest
 from shared.failpoints import Failpoint, armed, failpoint
 
 ROOT = Path(__file__).resolve().parents[2]
-PRODUCT = [path for top in ("shared", "functions", "infra", "local") for path in (ROOT / top).rglob("*.py")]
+PRODUCT = [path for top in ("shared", "functions", "infra", "local", "ops") for path in (ROOT / top).rglob("*.py")]
 SOURCES = {path: path.read_text(encoding="utf-8") for path in PRODUCT if "standin" not in path.parts}
 
 

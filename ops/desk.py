@@ -1,0 +1,137 @@
+"""The desk: looks through a worker's dead-letter queue, and takes what is chosen from it for a moment.
+
+Whoever reads a queue hides its letters from others. So they are hidden shortly, and given back as soon as it is known what they are; a
+reader that dies gives them back by the queue's own clock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from ops.dossier import Dossier, read
+from shared.errors import Refused, Unavailable
+from shared.failpoints import Failpoint, failpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shared.clock import Clock
+    from shared.dead_letter_queue import DeadLetterQueue
+    from shared.operator_records import OperatorRecords
+
+HIDDEN = timedelta(seconds=60)
+READING = timedelta(seconds=30)  # of one look; then half of the time is left to work on what was taken
+BUNCH = 100  # letters whose job records are read together
+
+Chooses = Callable[[Dossier], bool]
+
+
+@dataclass(slots=True)
+class Survey:
+    """What was seen, and what of it is still held.
+
+    Attributes:
+        dossiers: in the order in which they were received.
+        cut: whether there may be more: the limit or the time to read was over.
+        gone: message ids of what was deleted meanwhile, so that nobody gives it back.
+    """
+
+    dossiers: tuple[Dossier, ...]
+    cut: bool
+    gone: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One worker's dead letters."""
+
+    worker: str
+    queue: DeadLetterQueue
+    records: OperatorRecords
+    clock: Clock
+
+    def look(self, most: int) -> Survey:
+        """See letters, at most so many, and give them back.
+
+        Raises:
+            Unavailable: a store did not answer.
+        """
+        with self.taken(lambda _: False, most, most) as survey:
+            return survey
+
+    @contextlib.contextmanager
+    def taken(self, chooses: Chooses, most: int, most_read: int | None = None) -> Iterator[Survey]:
+        """Take chosen letters, at most so many; they are hidden from others while the block lasts, and given back after it.
+
+        What is not chosen is given back before the block begins. What the block has deleted is not there to be given back.
+
+        Args:
+            chooses: tells what is chosen.
+            most: letters to take.
+            most_read: letters to read; by default all that there are until enough are chosen. The survey is then of all
+                that was read, not only of what was chosen.
+
+        Raises:
+            Unavailable: a store did not answer.
+        """
+        held: dict[str, Dossier] = {}
+        survey = Survey((), cut=True)
+        try:
+            names, survey.cut = self._read(chooses, most, most_read, held)
+            self._give_back([dossier for name, dossier in held.items() if name not in names])
+            chosen = {name: held[name] for name in names}
+            survey.dossiers = tuple(chosen.values() if most_read is None else held.values())
+            held = chosen
+            failpoint(Failpoint.LETTERS_TAKEN)
+            yield survey
+        finally:
+            self._give_back([dossier for name, dossier in held.items() if name not in survey.gone])
+
+    def _read(
+        self, chooses: Chooses, most: int, most_read: int | None, held: dict[str, Dossier]
+    ) -> tuple[list[str], bool]:
+        """Read until enough are chosen, or nothing new comes: the names of the chosen, and whether there may be more.
+
+        What is received is noted in `held` at once, so that it is given back whatever happens.
+        """
+        deadline = self.clock.monotonic() + READING.total_seconds()
+        chosen: list[str] = []
+        while len(chosen) < most and (most_read is None or len(held) < most_read):
+            if self.clock.monotonic() > deadline:
+                return chosen, True
+            left = BUNCH if most_read is None else min(BUNCH, most_read - len(held))
+            fresh, is_last = self._bunch(left, min(left, most - len(chosen)) if most_read is None else left, held)
+            found = self.records.views([dossier.record for dossier in fresh if dossier.record is not None])
+            for dossier in fresh:
+                known = replace(dossier, view=found.get(dossier.record or ""))
+                held[dossier.delivery.message_id] = known
+                if len(chosen) < most and chooses(known):
+                    chosen.append(dossier.delivery.message_id)
+            if is_last:
+                return chosen, False
+        return chosen, True
+
+    def _bunch(self, most: int, enough: int, held: dict[str, Dossier]) -> tuple[list[Dossier], bool]:
+        """Some new letters, and whether there are no more."""
+        fresh: dict[str, Dossier] = {}
+        while len(fresh) < min(most, enough):
+            received = self.queue.receive(HIDDEN)
+            new = [each for each in received if each.message_id not in fresh and each.message_id not in held]
+            for delivery in received:  # the newest receipt is the one that counts
+                dossier = read(self.worker, delivery)
+                if delivery.message_id in held:
+                    held[delivery.message_id] = replace(held[delivery.message_id], delivery=delivery)
+                else:
+                    fresh[delivery.message_id] = held[delivery.message_id] = dossier
+            if not new:
+                return list(fresh.values()), True
+        return list(fresh.values()), False
+
+    def _give_back(self, dossiers: list[Dossier]) -> None:
+        if dossiers:
+            with contextlib.suppress(Unavailable, Refused):  # they come back by themselves
+                self.queue.give_back([dossier.delivery for dossier in dossiers])

@@ -1,0 +1,113 @@
+"""What the commands of the desk share: which workers and letters are meant, and how letters are shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from functions.registry import WORKERS
+from ops.desk import Desk
+from ops.exits import CommandError, Exit
+from ops.selection import Selection
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from ops.deployed import Deployed
+    from ops.dossier import Dossier
+    from ops.tools import Tools
+    from shared.outcome import Failure
+
+MOST_READ = 100_000
+
+
+def selection_of(options: argparse.Namespace) -> Selection:
+    """What was said about which letters are meant."""
+    return Selection(
+        tuple(options.ids),
+        getattr(options, "group", None),
+        getattr(options, "job_type", None),
+        getattr(options, "reason", None),
+        getattr(options, "since", None),
+        getattr(options, "until", None),
+        getattr(options, "everything", False),
+    )
+
+
+def demand_words(selection: Selection) -> None:
+    """Refuse to change what nobody has named.
+
+    Raises:
+        CommandError: with what can be said.
+    """
+    if selection.is_empty:
+        message = "Say which letters: an ID, --group, --job-type, --reason, --since or --until, or --all."
+        raise CommandError(message, Exit.REFUSED)
+
+
+def desks(options: argparse.Namespace, tools: Tools, stack: Deployed) -> list[Desk]:
+    """The desks of the workers that are meant.
+
+    Raises:
+        CommandError: there is no such worker.
+    """
+    names = [worker.name for worker in WORKERS if stack.has(worker.name)]
+    if options.worker is not None:
+        if options.worker not in names:
+            message = f"The stack runs no worker {options.worker!r}. It runs {', '.join(names) or 'none'}."
+            raise CommandError(message, Exit.REFUSED)
+        names = [options.worker]
+    records = tools.operator(stack.jobs_table)
+    return [
+        Desk(name, tools.dead_letters(stack.queue_of(name), stack.dead_letters_of(name)), records, tools.clock)
+        for name in names
+    ]
+
+
+def one_letter(found: Sequence[tuple[Desk, Dossier]], name: str) -> tuple[Desk, Dossier]:
+    """The one letter that was found.
+
+    Raises:
+        CommandError: there is none, or more than one.
+    """
+    if not found:
+        message = f"There is no dead letter {name!r} at this moment: somebody else may be looking at it for a minute."
+        raise CommandError(message, Exit.ABSENT)
+    if len(found) > 1:
+        names = "".join(f"\n  {desk.worker} {dossier.delivery.message_id}" for desk, dossier in found)
+        message = f"{name!r} may mean any of these, say more of it:{names}"
+        raise CommandError(message, Exit.REFUSED)
+    return found[0]
+
+
+def row_of(dossier: Dossier) -> dict[str, object]:
+    """A letter in a list; nothing personal."""
+    return {
+        "message_id": dossier.delivery.message_id,
+        "worker": dossier.worker,
+        "job_type": dossier.job_type,
+        "died_at": text_of(dossier.died_at),
+        "came_by": dossier.kind.value,
+        "reason": dossier.reason,
+        "signature": dossier.signature,
+        "attempts": dossier.attempts,
+        "deaths": dossier.death,
+        "operation_id": dossier.operation,
+    }
+
+
+def failure_of(failure: Failure) -> dict[str, object]:
+    """A failure as fields."""
+    return {
+        "at": failure.at.isoformat(),
+        "reason": failure.reason,
+        "error": failure.error,
+        "signature": failure.signature,
+        "dependency": failure.dependency,
+    }
+
+
+def text_of(moment: datetime | None) -> str | None:
+    """A moment as text."""
+    return None if moment is None else moment.isoformat(timespec="seconds")

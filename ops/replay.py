@@ -1,0 +1,258 @@
+"""Replays a selection of dead letters with care: a few first, then the rest at a rate, and no further where the jobs die again.
+
+It works in chunks that are held for seconds, so that a replay of hours hides nothing from others. What it replayed in this run it does
+not replay again, also where the letter comes back at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from ops.sending import Sending
+from ops.verdict import FAILED, GONE, MOST_DEATHS, Fate
+from shared.job_record import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ops.desk import Desk
+    from ops.dossier import Dossier
+    from ops.selection import Selection
+    from ops.sending import Replayed
+    from shared.clock import Clock
+    from shared.job_record import JobView
+
+CANARY = 5
+RATE = 50.0
+PATIENCE = timedelta(minutes=10)
+CHUNK_TIME = timedelta(seconds=15)  # half of what is left of the time for which letters are hidden
+MOST_TAKEN = 100
+LOOK_AGAIN = 1.0
+FEW = 5  # deaths that say nothing yet
+SHARE = 0.1  # of those decided: more deaths stop the rest
+ENDED_WELL = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.UNKNOWN})
+
+
+class Stop(StrEnum):
+    """Why a replay stopped by itself."""
+
+    DIED_AGAIN = "jobs of this replay died again"
+    UNDECIDED = "the first ones were not decided in time"
+    NOT_WATCHED = "the first ones have no job records to watch"
+    NOT_DONE = "SQS did not do what it was asked for"
+
+
+@dataclass(frozen=True, slots=True)
+class Care:
+    """How careful a replay is.
+
+    Attributes:
+        canary: letters to begin with; the rest waits until all their jobs have ended. 0: none.
+        watches: whether jobs are looked at after their replay; without it nothing stops by itself.
+        patience: how long the first ones, and in the end the last ones, are watched.
+        rate: letters a second; None: as fast as it goes.
+        most_deaths: a letter that died more often is left; None if people insist.
+    """
+
+    canary: int = CANARY
+    watches: bool = True
+    patience: timedelta = PATIENCE
+    rate: float | None = RATE
+    most_deaths: int | None = MOST_DEATHS
+
+
+@dataclass(slots=True)
+class Report:
+    """How a replay stands.
+
+    Attributes:
+        fates: how many letters had which fate.
+        left: those that were left, with why.
+        watched: replayed jobs that are not decided yet: by record, the death that their copy carried.
+        unwatched: replayed letters that have no job record to watch.
+        ended: jobs that ended after their replay, by status.
+        died_again: those that died again, by signature.
+        stop: why it stopped by itself.
+    """
+
+    fates: Counter[Fate] = field(default_factory=Counter)
+    left: list[Replayed] = field(default_factory=list)
+    watched: dict[str, int] = field(default_factory=dict)
+    unwatched: int = 0
+    ended: Counter[Status] = field(default_factory=Counter)
+    died_again: Counter[str] = field(default_factory=Counter)
+    stop: Stop | None = None
+
+    @property
+    def deaths(self) -> int:
+        """How many died again."""
+        return self.died_again.total()
+
+    @property
+    def decided(self) -> int:
+        """How many ended or died again."""
+        return self.ended.total() + self.deaths
+
+    @property
+    def has_failures(self) -> bool:
+        """Whether AWS did not do something that it was asked for."""
+        return any(self.fates[fate] for fate in FAILED)
+
+    def note(self, replayed: Replayed) -> None:
+        """Count what became of a letter."""
+        self.fates[replayed.fate] += 1
+        if replayed.fate not in GONE:
+            self.left.append(replayed)
+        if replayed.death and replayed.fate in {Fate.REPLAYED, Fate.NOT_DELETED}:
+            record = replayed.dossier.record
+            if record is None:
+                self.unwatched += 1
+            else:
+                self.watched[record] = replayed.death
+
+    def decide(self, found: dict[str, JobView]) -> None:
+        """Count those of the watched jobs that have ended or died again."""
+        for record, view in found.items():
+            death = self.watched[record]
+            if view.status is Status.DEAD_LETTERED or view.death > death:
+                self.died_again["?" if view.last_failure is None else view.last_failure.signature] += 1
+            elif view.status in ENDED_WELL:
+                self.ended[view.status] += 1
+            else:
+                continue
+            del self.watched[record]
+
+
+@dataclass(slots=True)
+class Pace:
+    """Keeps to a rate: waits before letters are sent."""
+
+    clock: Clock
+    rate: float | None
+    _free_at: float = 0.0
+
+    def wait_for(self, letters: int) -> None:
+        """Wait until so many letters may be sent."""
+        if self.rate is None:
+            return
+        now = self.clock.monotonic()
+        if self._free_at > now:
+            self.clock.sleep(self._free_at - now)
+        self._free_at = max(now, self._free_at) + letters / self.rate
+
+    @property
+    def chunk(self) -> int:
+        """How many letters are taken at once."""
+        return MOST_TAKEN if self.rate is None else min(MOST_TAKEN, max(1, int(self.rate * CHUNK_TIME.total_seconds())))
+
+
+@dataclass(slots=True)
+class Replay:
+    """One run over one worker's dead letters.
+
+    Attributes:
+        by: who does it.
+        tell: called whenever something is known, for whoever shows progress.
+    """
+
+    desk: Desk
+    selection: Selection
+    care: Care
+    by: str
+    tell: Callable[[Report], None] = lambda _: None
+    report: Report = field(default_factory=Report)
+    _done: dict[str, int] = field(default_factory=dict)
+    _left: set[str] = field(default_factory=set)
+
+    def run(self) -> Report:
+        """Replay until nothing that is chosen is left, or it stops by itself.
+
+        Raises:
+            Unavailable: a store did not answer; what is done is done, and running it again goes on.
+        """
+        pace = Pace(self.desk.clock, self.care.rate)
+        if self.care.canary and self.care.watches:
+            self._replay_first(pace)
+        while self.report.stop is None and self._replay_some(pace.chunk, pace):
+            self._check()
+        if self.report.stop is None and self.care.watches:
+            self._watch_until_decided()
+        return self.report
+
+    def _replay_first(self, pace: Pace) -> None:
+        """Replay the first ones, and watch all of them to their end before anything else happens."""
+        report = self.report
+        while report.stop is None and (missing := self.care.canary - report.fates[Fate.REPLAYED]) > 0:
+            if not self._replay_some(missing, pace):
+                break
+        if report.stop is not None or not (report.watched or report.unwatched):
+            return
+        if not report.watched:
+            report.stop = Stop.NOT_WATCHED
+            return
+        self._watch_until_decided(ends_with_a_death=True)
+        if report.deaths:
+            report.stop = Stop.DIED_AGAIN
+        elif report.watched:
+            report.stop = Stop.UNDECIDED
+
+    def _replay_some(self, most: int, pace: Pace) -> bool:
+        """Take and replay at most so many; give whether there were any."""
+        with self.desk.taken(self._chooses, most) as survey:
+            if not survey.dossiers:
+                return False
+            sending = Sending(
+                self.desk.queue, self.desk.records, self.desk.clock, self.by, self.care.most_deaths, pace.wait_for
+            )
+            for replayed in sending.replay(survey.dossiers, survey.gone):
+                self._note(replayed)
+        self.tell(self.report)
+        if self.report.has_failures:
+            self.report.stop = Stop.NOT_DONE
+        return True
+
+    def _chooses(self, dossier: Dossier) -> bool:
+        if dossier.delivery.message_id in self._left or self._came_back(dossier):
+            return False
+        return self.selection.chooses(dossier)
+
+    def _came_back(self, dossier: Dossier) -> bool:
+        """Whether this run has replayed the letter's job; of an unreadable one, whether its body has died since."""
+        if dossier.record is not None:
+            return dossier.record in self._done
+        return dossier.death > self._done.get(dossier.body_hash, dossier.death)
+
+    def _note(self, replayed: Replayed) -> None:
+        dossier = replayed.dossier
+        if replayed.fate in GONE:
+            self._done[dossier.record or dossier.body_hash] = dossier.death
+        else:
+            self._left.add(dossier.delivery.message_id)
+        self.report.note(replayed)
+
+    def _watch_until_decided(self, *, ends_with_a_death: bool = False) -> None:
+        deadline = self.desk.clock.monotonic() + self.care.patience.total_seconds()
+        while True:
+            self._look(list(self.report.watched))
+            left = deadline - self.desk.clock.monotonic()
+            if not self.report.watched or left <= 0 or (ends_with_a_death and self.report.deaths):
+                return
+            self.desk.clock.sleep(min(LOOK_AGAIN, left))
+
+    def _check(self) -> None:
+        """Look at what was replayed before, and stop where too much of it died again."""
+        if not self.care.watches:
+            return
+        self._look(list(self.report.watched)[:MOST_TAKEN])
+        report = self.report
+        if report.stop is None and report.deaths >= FEW and report.deaths > SHARE * report.decided:
+            report.stop = Stop.DIED_AGAIN
+
+    def _look(self, records: Sequence[str]) -> None:
+        if records:
+            self.report.decide(dict(self.desk.records.views(records)))
+            self.tell(self.report)
