@@ -67,7 +67,7 @@ class WorkerService(Construct):
         CfnOutput(stack, f"Queue{name}", value=self.queues.source.queue_url)
         CfnOutput(stack, f"DeadLetterQueue{name}", value=self.queues.dead_letters.queue_url)
         CfnOutput(stack, f"Consumer{name}", value=self.function.function_name)
-        CfnOutput(stack, f"Mapping{name}", value=self.mapped.mapping.ref)
+        CfnOutput(stack, f"Mapping{name}", value=self.mapped.settings[worker.name])
 
     def _grant(self, role: iam.IRole) -> None:
         allow_queue(role, self.queues.source, CONSUME)

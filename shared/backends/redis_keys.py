@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -12,6 +12,14 @@ if TYPE_CHECKING:
 def lease_key(key: str) -> str:
     """The Redis key of a lock key; the braces make it one hash slot, whatever characters the lock key has."""
     return f"lease:{{{escaped(key)}}}"
+
+
+LEASES = "lease:{*"  # what finds all of them
+
+
+def locked_by(key: str) -> str:
+    """The lock key of a lease's Redis key."""
+    return unquote(key.removeprefix("lease:{").removesuffix("}"))
 
 
 def tag_key(tag: str) -> str:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 from shared.backends.redis_connection import Command
-from shared.backends.redis_keys import lease_key
+from shared.backends.redis_keys import LEASES, lease_key, locked_by
 
 if TYPE_CHECKING:
     from shared.backends.redis_connection import Client, Connection
 
-PREFIX = "lease:{"
 LOOKED_AT = 20_000  # keys, of all kinds, that one list looks at
 SHOW = """
 return {redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}
@@ -59,9 +57,9 @@ class RedisLeases:
 def _scanned(client: Client, start: str, most: int) -> tuple[list[str], bool]:
     """Lock keys, as SCAN comes by them."""
     found: set[str] = set()
-    scan: Any = client.scan_iter(match=f"{PREFIX}*", count=1000)
+    scan: Any = client.scan_iter(match=LEASES, count=1000)
     for number, name in enumerate(scan):
-        key = unquote(str(name).removeprefix(PREFIX).rpartition("}")[0])
+        key = locked_by(str(name))
         if key.startswith(start):
             found.add(key)
         if len(found) > most or number > LOOKED_AT:
