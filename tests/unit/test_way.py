@@ -204,6 +204,18 @@ def test_a_call_that_cannot_leave_its_gate_was_made_all_the_same() -> None:
     assert isinstance(shop.run("other"), Retried)  # nobody can tell whose fault it is
 
 
+def test_a_database_that_does_not_answer_says_nothing_about_the_dependency() -> None:
+    shop = Shop(rate=FAST, breaker=CircuitBreaker(1, PAUSE), keys=Keys.NOT_TAKEN)
+
+    def silent(*_: Any) -> bool:
+        message = "no answer"
+        raise Unavailable(message, dependency="dynamodb")
+
+    shop.world.database.intend = silent
+    assert shop.run().because is Because.STORE_UNAVAILABLE
+    assert shop.world.gates.look(shop.dependency.gate).down_for is None
+
+
 def test_a_reading_call_is_repeated_whatever_keys_are_taken() -> None:
     shop = Shop("GET", keys=Keys.NOT_TAKEN)
     shop.answers = [Ambiguous("no answer", dependency="shop")]
