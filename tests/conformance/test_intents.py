@@ -60,7 +60,9 @@ def test_i15_a_zombie_writes_no_intent_and_takes_none_back(stores: Stores) -> No
     first = claim()
     zombie = granted(stores, first).hold
     later = granted(stores, again(first), first.until + HOUR).hold
-    stores.records.intend(later, "shop")
+    with pytest.raises(ClaimLost):
+        stores.records.intend(zombie, "shop")
+    assert stores.records.intend(later, "shop")
     for write in (stores.records.intend, stores.records.withdraw):
         with pytest.raises(ClaimLost):
             write(zombie, "shop")
