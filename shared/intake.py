@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shared.acceptance import Acceptance, Accepted, OtherPayload, Overtaken, Replayed
-from shared.errors import Malformed, TahanError, Unavailable
+from shared.errors import Malformed, NewerVersion, TahanError, Unavailable
 from shared.job import Unique
 from shared.job_record import OVER, record_id
 from shared.message import Message, check_key, check_run_at, fingerprint, payload_of, typed_payload
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from shared.job import Job, JobTypes
     from shared.job_record import JobRecords
     from shared.operation import Operation
+    from shared.payload import Payload
     from shared.trace import Trace
 
 BODY_BYTES = 256 * 1024
@@ -89,19 +90,21 @@ class Intake:
         key: str | None,
         body: str,
         *,
+        version: int | None = None,
         run_at: datetime | None = None,
         trace: Trace | None = None,
         condition: Callable[[Any], None] | None = None,
     ) -> Receipt:
         """Accept a job for its owner, or find the one that was accepted under this key.
 
+        `version` is that of the payload, by default the current one; earlier ones are read as they are from a queue.
         `condition` gets the typed payload and raises what keeps the job from being accepted. It is looked at before the
         acceptance and not with it: the job's own commit demands that what it reads is unchanged.
 
         Raises:
             Outdated, Absent: the condition says so, and no job was accepted under this key.
             UnknownJobType: nothing of that name is open.
-            Malformed: the key, the payload or `run_at`; its reason is stable, its detail names fields and no values.
+            Malformed: the key, the payload, its version or `run_at`; its reason is stable, its detail names fields and no values.
             TooLarge: the body.
             OtherPayloadForKey: the key names a job with another payload.
             Unavailable: nothing is accepted, or all of it; the same request tells.
@@ -112,7 +115,7 @@ class Intake:
         now = self.here.clock.now()
         message = Message(
             job.name,
-            job.version,
+            job.version if version is None else version,
             check_key(key),
             _payload(body),
             enqueued_at=now,
@@ -121,8 +124,8 @@ class Intake:
         )
         check_run_at(run_at)
         check_schedule(message, now)
-        _, payload = typed_payload(message, self.job_types)
-        asked = _Asked(job, owner, message, fingerprint(message, payload))
+        _, payload = _typed(message, self.job_types)
+        asked = _Asked(job, owner, message, fingerprint(message, payload, job.version))
         if condition is not None:
             self._demand(condition, payload, asked)
         return self._accept_generation(asked, now) if job.unique is Unique.WHILE_ACTIVE else self._accept(asked, now)
@@ -223,6 +226,18 @@ class _Asked:
     def record(self, generation: int) -> str:
         """The job record of that generation of the key."""
         return record_id(self.owner, self.message.job_type, self.message.idempotency_key, generation)
+
+
+def _typed(message: Message, job_types: JobTypes) -> tuple[Job[Any, Any], Payload]:
+    """As `typed_payload`; what a queue lets wait for a deploy is refused here, since a client can send it again.
+
+    Raises:
+        Malformed: schema-unsupported, upgrade-failed, invalid-payload.
+    """
+    try:
+        return typed_payload(message, job_types)
+    except NewerVersion as error:
+        raise Malformed("schema-unsupported", f"version {message.version} is not known yet") from error
 
 
 def _payload(body: str) -> str:

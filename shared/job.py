@@ -23,10 +23,11 @@ from shared.strict_json import json_text
 from shared.table import Access
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from shared.unit_of_work import UnitOfWork
+    from shared.upgrading import Upgrade
 
 DEFAULT_LEASE = timedelta(seconds=30)
 DEFAULT_LOCK_WAIT = timedelta(seconds=1)
@@ -70,10 +71,16 @@ class Job(Generic[P, R]):
     open_to_clients: bool = False
     unique: Unique = Unique.FOR_EVER
     cron: str | None = None
+    upgrades: Mapping[int, Upgrade] = field(default_factory=dict, hash=False)
 
     def __call__(self, payload: P, work: UnitOfWork) -> R:
         """Run the handler."""
         return self.handler(payload, work)
+
+    @property
+    def oldest(self) -> int:
+        """The oldest version of its payload that is still read."""
+        return min(self.upgrades, default=self.version)
 
     @property
     def accesses(self) -> tuple[Access, ...]:
@@ -131,12 +138,13 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
     open_to_clients: bool = False,
     unique: Unique = Unique.FOR_EVER,
     cron: str | None = None,
+    upgrades: Mapping[int, Upgrade] | None = None,
 ) -> Callable[[Callable[[P, UnitOfWork], R]], Job[P, R]]:
     """Declare the function below as the handler of a job type.
 
     Args:
         name: stable name on the queue, in logs and metrics; not the function's name, so that may change.
-        version: version of the payload's schema, 1 or more.
+        version: version of the payload's schema, 1 or more. Whatever changes the schema is a new version.
         timeout: how long one attempt may take.
         max_latency: the objective from enqueue to completion; an alarm watches the oldest message by it.
         retry: attempts and waits.
@@ -154,6 +162,9 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
             is repeated after the end is another job, and does its work again.
         cron: when the job recurs: minute, hour, day of month, month, day of week, in UTC. Its payload is empty, and its
             keys are unique while it is active: an occurrence that comes while the last is still at it is left out.
+        upgrades: how payloads of earlier versions become current, by version: `upgrades[1]` takes the payload of version 1
+            as JSON has it, a dict whose numbers with a fraction are Decimal, and gives that of version 2. Each is pure.
+            What is older than the oldest of them is dead-lettered.
 
     Raises:
         DeclarationError: with the repair.
@@ -177,6 +188,7 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
             open_to_clients=open_to_clients,
             unique=unique if cron is None else Unique.WHILE_ACTIVE,
             cron=cron,
+            upgrades=dict(upgrades or {}),
         )
         check_job(declared)
         return declared

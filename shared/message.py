@@ -18,6 +18,7 @@ from shared.errors import Malformed, NewerVersion
 from shared.limits import PAYLOAD_BYTES
 from shared.strict_json import fractions_as_text, json_text, read_json, written
 from shared.trace import TRACEPARENT, read_trace
+from shared.upgrading import upgraded
 from shared.wrapping import unwrapped
 
 if TYPE_CHECKING:
@@ -201,10 +202,10 @@ def read_message(body: str, encoding: str | None = None) -> Message:
 
 
 def typed_payload(message: Message, job_types: JobTypes) -> tuple[Job[Any, Any], Payload]:
-    """Find the job type and validate the payload by its schema.
+    """Find the job type, bring the payload to its current version, and validate it by the schema.
 
     Raises:
-        Malformed: unknown-job-type, schema-unsupported (older than what is known here), invalid-payload.
+        Malformed: unknown-job-type, schema-unsupported (older than what is known here), upgrade-failed, invalid-payload.
         NewerVersion: a later deploy will know it.
     """
     job = job_types.by_name.get(message.job_type)
@@ -214,21 +215,25 @@ def typed_payload(message: Message, job_types: JobTypes) -> tuple[Job[Any, Any],
     if message.version > job.version:
         error = f"{job.name}: payload version {message.version} is newer than {job.version}, it waits for a deploy."
         raise NewerVersion(error)
-    if message.version < job.version:
+    if message.version < job.oldest:
         raise Malformed(
-            "schema-unsupported", f"{job.name}: version {message.version} is no longer read, {job.version} is"
+            "schema-unsupported", f"{job.name}: version {message.version} is no longer read, {job.oldest} and later are"
         )
+    text = upgraded(job, message.version, message.payload)
     try:
-        payload = job.payload.model_validate_json(message.payload)
-        if "." in message.payload or "e" in message.payload:
-            payload = job.payload.model_validate_json(fractions_as_text(message.payload))
+        payload = job.payload.model_validate_json(text)
+        if "." in text or "e" in text or "E" in text:
+            payload = job.payload.model_validate_json(fractions_as_text(text))
     except ValidationError as error:
         raise Malformed("invalid-payload", describe(error)) from error
     return job, payload
 
 
-def fingerprint(message: Message, payload: Payload) -> str:
-    """Hash of the canonical payload and of the millisecond before which it must not run, led by its schema's version.
+def fingerprint(message: Message, payload: Payload, version: int | None = None) -> str:
+    """Hash of the canonical payload and of the millisecond before which it must not run, led by how it was read.
+
+    That is the message's version and, where the payload was upgraded, the `version` that it has now: fingerprints are compared
+    only if both are the same, so neither a copy in another version nor a deploy between two copies makes another payload.
 
     Canonical is what the schema made of it, without what equals its default: order of keys, blanks, 10 against 10.0 and
     a field added with a default make no difference. Unicode is compared code point by code point, so two forms of one
@@ -237,7 +242,8 @@ def fingerprint(message: Message, payload: Payload) -> str:
     canonical = json_text(payload.model_dump(mode="json", exclude_defaults=True))
     if message.run_at is not None:
         canonical = f"{canonical}@{to_millis(message.run_at)}"  # as the job record keeps it, which may ask for it again
-    return f"{message.version}:{hashlib.sha256(canonical.encode()).hexdigest()}"
+    read = f"{message.version}" if version in {None, message.version} else f"{message.version}>{version}"
+    return f"{read}:{hashlib.sha256(canonical.encode()).hexdigest()}"
 
 
 def describe(error: ValidationError) -> str:

@@ -76,6 +76,10 @@ def test_another_moment_under_one_key_is_another_request(http: Client) -> None:
 @pytest.mark.parametrize(
     ("query", "status", "code"),
     [
+        ("version=2", 422, "schema-unsupported"),
+        ("version=0", 400, "invalid-query"),
+        ("version=one", 400, "invalid-query"),
+        ("version=9999999", 400, "invalid-query"),
         ("run_at=tomorrow", 400, "invalid-query"),
         ("run_at=2026-01-01T00:00:00", 400, "invalid-query"),
         ("run_at=", 400, "invalid-query"),
