@@ -45,6 +45,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], everywher
         "--delay", type=int, default=0, metavar="S", help="seconds that it waits on the queue, up to 900"
     )
     parser.add_argument("--group", help="message group: order on a FIFO queue, fairness between groups on others")
+    parser.add_argument("--tenant", help="whose turn it takes on a standard queue, where no group is named")
     parser.add_argument("--dry-run", action="store_true", help="say what would be sent; asks AWS nothing")
     parser.set_defaults(run=run)
 
@@ -98,6 +99,7 @@ def _message(options: argparse.Namespace, job: Job[Any, Any], tools: Tools) -> M
             payload_of(_payload_text(options, tools)),
             run_at=_run_at(options.run_at),
             trace=begun(tools.tokens),
+            tenant=options.tenant,
         )
         check_schedule(message, tools.clock.now())
         typed_payload(read_message(message.body()), JobTypes.of(job))

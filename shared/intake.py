@@ -121,6 +121,7 @@ class Intake:
             enqueued_at=now,
             run_at=run_at,
             trace=trace or begun(self.here.tokens),
+            tenant=owner,  # whose turn it takes; the owner itself is in the record alone
         )
         check_run_at(run_at)
         check_schedule(message, now)

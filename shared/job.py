@@ -92,19 +92,27 @@ class Job(Generic[P, R]):
         """The outside systems this job may call."""
         return tuple(use for use in self.uses if isinstance(use, Dependency))
 
-    def message(self, payload: P, key: str, *, record: str | None = None, run_at: datetime | None = None) -> Message:
+    def message(
+        self,
+        payload: P,
+        key: str,
+        *,
+        record: str | None = None,
+        run_at: datetime | None = None,
+        tenant: str | None = None,
+    ) -> Message:
         """The message that asks for this job; the key names the intent, and one key is one job.
 
         `record` is that of a job which a client asked for through the front door, to be run again. Before `run_at` the job
-        does not run.
+        does not run. `tenant` is whose turn it takes on a standard queue, for fairness; it decides nothing else.
 
         Raises:
-            Malformed: the key is blank, too long, or not printable ASCII; or the consumer would refuse the payload.
+            Malformed: the key is blank, too long, or not printable ASCII; or the consumer would refuse the payload or the tenant.
             Refused: the payload holds half a surrogate pair.
         """
         text = json_text(payload.model_dump(mode="json"))
         check_text(text, f"The payload of {self.name}")
-        message = Message(self.name, self.version, check_key(key), text, record=record, run_at=run_at)
+        message = Message(self.name, self.version, check_key(key), text, record=record, run_at=run_at, tenant=tenant)
         read_message(message.body())  # what the consumer would refuse is refused here
         return message
 

@@ -15,6 +15,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from shared.clock import to_millis
 from shared.errors import Malformed, NewerVersion
+from shared.fairness import LONGEST_TENANT
 from shared.limits import PAYLOAD_BYTES
 from shared.strict_json import fractions_as_text, json_text, read_json, written
 from shared.trace import TRACEPARENT, read_trace
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from shared.payload import Payload
     from shared.trace import Trace
 
-FORMAT = 1  # of the envelope; a message that uses what an earlier one does not know says so, and waits where only that is known
+FORMAT = 2  # of the envelope; a message that uses what an earlier one does not know says so, and waits where only that is known
+TENANT_FORMAT = 2  # the first that knows `tenant`
 KEY_LENGTH = 255
 MOST_TOLD = 20  # of what is wrong with one payload
 LONGEST_NAME = 40
@@ -51,6 +53,7 @@ class _Envelope(BaseModel):
     enqueued_at: AwareDatetime | None = None
     record: Annotated[str | None, Field(pattern=r"^[0-9a-f]{64}$")] = None
     run_at: AwareDatetime | None = None
+    tenant: Annotated[str | None, Field(min_length=1, max_length=LONGEST_TENANT)] = None  # since format 2
     traceparent: Any = None  # what cannot be read costs the trace, not the job
 
 
@@ -60,7 +63,7 @@ class Message:
 
     `job_id` is the producer's own name for it and decides nothing; two messages with one key are one job. `record` names the
     job record that the front door wrote when it accepted the job; without it the record is found by the key. Before `run_at`
-    the job does not run. `trace` is that of what asked for it.
+    the job does not run. `trace` is that of what asked for it. `tenant` is for whom it is done, as far as turns on a queue go.
     """
 
     job_type: str
@@ -72,6 +75,7 @@ class Message:
     record: str | None = None
     run_at: datetime | None = None
     trace: Trace | None = None
+    tenant: str | None = None
 
     def wait(self, now: datetime) -> timedelta:
         """Time until it may run."""
@@ -104,6 +108,8 @@ class Message:
             envelope["record"] = self.record
         if self.run_at is not None:
             envelope["run_at"] = _written(self.run_at)
+        if self.tenant is not None:
+            envelope["format"], envelope["tenant"] = TENANT_FORMAT, self.tenant
         if self.trace is not None:
             envelope[TRACEPARENT] = self.trace.header
         return f'{json_text(envelope)[:-1]},"payload":{self.payload}}}'
@@ -198,6 +204,7 @@ def read_message(body: str, encoding: str | None = None) -> Message:
         record=envelope.record,
         run_at=envelope.run_at,
         trace=read_trace(envelope.traceparent),
+        tenant=envelope.tenant,
     )
 
 
