@@ -134,7 +134,7 @@ def test_a_business_table_has_the_declared_keys_as_strings(declared: Walk) -> No
 def test_outputs_have_plain_names(declared: Walk) -> None:
     workers = ("Paying", "Reading", "InOrder", "Slow", "Added")
     expected = {"Api", "JobsTable", "OutboxTable", "AlarmTopic", "TableOrders", "TableOrderLines"}
-    expected |= {"TableUsers", "TableUserOrders", "TableInventory"}  # what the front door shows
+    expected |= {"TableUsers", "TableUserOrders", "TableInventory", "TableInvoices"}  # what the front door shows
     expected |= {f"{kind}{name}" for kind in ("Queue", "DeadLetterQueue", "Consumer") for name in workers}
     assert set(declared.template["Outputs"]) == expected
 

@@ -30,6 +30,8 @@ OUTPUTS = {
     "QueuePayments": "https://sqs/payments",
     "QueueUsers": "https://sqs/users",
     "QueueInventory": "https://sqs/inventory",
+    "QueueInvoices": "https://sqs/invoices",
+    "QueueNotifications": "https://sqs/notifications",
 }
 
 
