@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from functions import inventory
+from functions import inventory, notifications
 from infra.binaries import check_binaries, compiled_files
 from infra.settings import Stage, load_stage
 from shared.settings import PREFIX, Settings
@@ -150,14 +150,14 @@ def test_data_outlives_the_stack_where_the_stage_says_so(declared: Walk, synth: 
 
 def test_the_local_stage_is_the_same_template_with_other_numbers(synth: Synth) -> None:
     stage = load_stage("local")
-    walk = synth(stage, [PAYING, inventory.WORKER])
+    walk = synth(stage, [PAYING, inventory.WORKER, notifications.WORKER])
     properties = function(walk, "WorkerPayingConsumerFunction")
     assert properties["Runtime"] == f"python{stage.python_version}"
     assert properties["Timeout"] == stage.at(PAYING).function_timeout.total_seconds() == 4
     read = Settings.from_environ(environ(properties))
     assert (read.pace, read.cache_tls, read.cache_cluster, read.cache_user) == (0.1, False, False, "")
     limits = [mapped["ScalingConfig"] for mapped in walk.mappings("SQS").values()]
-    assert limits == [{"MaximumConcurrency": 3}] * 2
+    assert limits == [{"MaximumConcurrency": 3}] * 3
     assert walk.of("AWS::ElastiCache::ServerlessCache")
     assert not walk.of("AWS::ElastiCache::User")
 
