@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from functions.answers import PROBLEM, answer, refusal
 from functions.caller import body_of, for_owner, header_of, query_of, trace_of
 from shared.errors import Malformed, Unavailable
-from shared.intake import Outdated
+from shared.intake import FIRST_VERSION, Outdated
 from shared.message import check_run_at
 from shared.operation import OperationStatus, operation_of, record_of
 from shared.owned_jobs import MOST_LISTED, Place
@@ -169,9 +169,9 @@ def _time_of(text: str | None) -> datetime | None:
     return moment.astimezone(UTC)
 
 
-def _version_of(text: str | None) -> int | None:
+def _version_of(text: str | None) -> int:
     if text is None:
-        return None
+        return FIRST_VERSION
     if not re.fullmatch("[1-9][0-9]{0,5}", text):
         raise Malformed("invalid-query", "version: a_number_from_1")
     return int(text)

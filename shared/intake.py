@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from shared.trace import Trace
 
 BODY_BYTES = 256 * 1024
+FIRST_VERSION = 1
 TRIES = 5  # generations of one key that are tried before the client is asked to come again
 _REUSED = ("idempotency-key-reused", "this key was used with another payload: take a new key")
 
@@ -90,14 +91,15 @@ class Intake:
         key: str | None,
         body: str,
         *,
-        version: int | None = None,
+        version: int = FIRST_VERSION,
         run_at: datetime | None = None,
         trace: Trace | None = None,
         condition: Callable[[Any], None] | None = None,
     ) -> Receipt:
         """Accept a job for its owner, or find the one that was accepted under this key.
 
-        `version` is that of the payload, by default the current one; earlier ones are read as they are from a queue.
+        `version` is that of the payload, as in a message the first one by default: a client that never heard of versions goes
+        on as it is. Earlier ones are read as they are from a queue.
         `condition` gets the typed payload and raises what keeps the job from being accepted. It is looked at before the
         acceptance and not with it: the job's own commit demands that what it reads is unchanged.
 
@@ -115,7 +117,7 @@ class Intake:
         now = self.here.clock.now()
         message = Message(
             job.name,
-            job.version if version is None else version,
+            version,
             check_key(key),
             _payload(body),
             enqueued_at=now,

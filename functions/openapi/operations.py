@@ -23,7 +23,7 @@ from functions.openapi.parts import (
 from functions.openapi.reads import ETAG_HEADER, ETAGS
 from functions.operations import USUALLY_LISTED
 from functions.resources import RESOURCES
-from shared.intake import BODY_BYTES
+from shared.intake import BODY_BYTES, FIRST_VERSION
 from shared.message import KEY_LENGTH
 from shared.operation import OperationStatus
 from shared.outbox import LONGEST_SCHEDULE
@@ -58,7 +58,9 @@ RUN_AT = {
     "description": f"Before then the job does not run; {LONGEST_SCHEDULE.days} days ahead at the most. A part of the request that the key names.",
     "schema": {"type": "string", "format": "date-time"},
 }
-VERSION_OF = "Of the payload's schema; by default the current one, which is described here. Earlier ones that are still read are brought to it."
+VERSION_OF = (
+    "Of the payload's schema. The highest is described here; earlier ones that are still read are brought to it."
+)
 OUTDATED = problem(
     HTTPStatus.PRECONDITION_FAILED,
     "It is at another version (`ETag`), or is not there, or not the caller's",
@@ -140,8 +142,14 @@ def _accept(job: Job[Any, Any]) -> Json:
             {
                 "name": "version",
                 "in": "query",
+                "required": job.oldest > FIRST_VERSION,
                 "description": VERSION_OF,
-                "schema": {"type": "integer", "minimum": job.oldest, "maximum": job.version},
+                "schema": {
+                    "type": "integer",
+                    "minimum": job.oldest,
+                    "maximum": job.version,
+                    **({"default": FIRST_VERSION} if job.oldest == FIRST_VERSION else {}),
+                },
             },
             *([IF_MATCH] if job.name in RESOURCES else []),
         ],

@@ -3542,4 +3542,11 @@ MUTANTS = (
         'invoice_tag(invoice_id), "invoice", lambda',
         "tests/functions/test_reads.py",
     ),
+    Mutant(
+        "a client that never heard of versions goes on as it is",
+        "shared/intake.py",
+        "FIRST_VERSION = 1",
+        "FIRST_VERSION = 2",
+        "tests/unit/test_upgrading.py",
+    ),
 )

@@ -268,14 +268,14 @@ def door_of(world: World) -> Intake:
     return Intake(JobTypes.of(declared), {"note": "notes"}, world.database, world.database, here)
 
 
-def test_r2_7_a_client_may_send_an_earlier_version_by_its_number() -> None:
+def test_r2_7_a_client_that_never_heard_of_versions_goes_on_beside_those_who_name_theirs() -> None:
     world = world_of(second())
     intake = door_of(world)
-    receipt = intake.accept("ann", "note", "k", '{"thing":"a"}', version=1)
+    receipt = intake.accept("ann", "note", "k", '{"thing":"a"}')  # it has never heard of versions
     assert intake.accept("ann", "note", "k", '{"thing":"a"}', version=1).replayed
-    assert intake.accept("ann", "note", "k", '{"name":"a"}').operation == receipt.operation
+    assert intake.accept("ann", "note", "k", '{"name":"a"}', version=2).operation == receipt.operation
     with pytest.raises(OtherPayloadForKey):
-        intake.accept("ann", "note", "k", '{"thing":"b"}', version=1)
+        intake.accept("ann", "note", "k", '{"thing":"b"}')
     (posting,) = world.database.outbox.values()
     assert read_message(posting.body).version == 1
     assert world.execute(posting.body) == Completed(1)
