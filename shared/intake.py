@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shared.acceptance import Acceptance, Accepted, OtherPayload, Overtaken, Replayed
-from shared.errors import Malformed, NewerVersion, TahanError, Unavailable
+from shared.errors import Malformed, TahanError, Unavailable
 from shared.job import Unique
 from shared.job_record import OVER, record_id
 from shared.message import Message, check_key, check_run_at, fingerprint, payload_of, typed_payload
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from shared.job import Job, JobTypes
     from shared.job_record import JobRecords
     from shared.operation import Operation
-    from shared.payload import Payload
     from shared.trace import Trace
 
 BODY_BYTES = 256 * 1024
@@ -114,6 +113,8 @@ class Intake:
         job = self.job_types.by_name.get(job_type)
         if job is None:
             raise UnknownJobType("unknown-job-type", "no such job type is open here")
+        if version > job.version:  # on a queue it would wait for a deploy; a client can ask again
+            raise Malformed("schema-unsupported", f"version {version} is not known yet, {job.version} is")
         now = self.here.clock.now()
         message = Message(
             job.name,
@@ -127,7 +128,7 @@ class Intake:
         )
         check_run_at(run_at)
         check_schedule(message, now)
-        _, payload = _typed(message, self.job_types)
+        _, payload = typed_payload(message, self.job_types)
         asked = _Asked(job, owner, message, fingerprint(message, payload, job.version))
         if condition is not None:
             self._demand(condition, payload, asked)
@@ -229,18 +230,6 @@ class _Asked:
     def record(self, generation: int) -> str:
         """The job record of that generation of the key."""
         return record_id(self.owner, self.message.job_type, self.message.idempotency_key, generation)
-
-
-def _typed(message: Message, job_types: JobTypes) -> tuple[Job[Any, Any], Payload]:
-    """As `typed_payload`; what a queue lets wait for a deploy is refused here, since a client can send it again.
-
-    Raises:
-        Malformed: schema-unsupported, upgrade-failed, invalid-payload.
-    """
-    try:
-        return typed_payload(message, job_types)
-    except NewerVersion as error:
-        raise Malformed("schema-unsupported", f"version {message.version} is not known yet") from error
 
 
 def _payload(body: str) -> str:

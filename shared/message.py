@@ -17,6 +17,7 @@ from shared.clock import to_millis
 from shared.errors import Malformed, NewerVersion
 from shared.fairness import LONGEST_TENANT
 from shared.limits import PAYLOAD_BYTES
+from shared.payload import describe
 from shared.strict_json import fractions_as_text, json_text, read_json, written
 from shared.trace import TRACEPARENT, read_trace
 from shared.upgrading import upgraded
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 FORMAT = 2  # of the envelope; a message that uses what an earlier one does not know says so, and waits where only that is known
 TENANT_FORMAT = 2  # the first that knows `tenant`
 KEY_LENGTH = 255
-MOST_TOLD = 20  # of what is wrong with one payload
-LONGEST_NAME = 40
-_NOT_IN_NAMES = re.compile(r"[^\w-]")
 YEARS = range(1970, 9999)
 _PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 
@@ -251,16 +249,3 @@ def fingerprint(message: Message, payload: Payload, version: int | None = None) 
         canonical = f"{canonical}@{to_millis(message.run_at)}"  # as the job record keeps it, which may ask for it again
     read = f"{message.version}" if version in {None, message.version} else f"{message.version}>{version}"
     return f"{read}:{hashlib.sha256(canonical.encode()).hexdigest()}"
-
-
-def describe(error: ValidationError) -> str:
-    """What is wrong, field by field, without any of the values."""
-    problems = error.errors(include_url=False, include_context=False, include_input=False)
-    told = [f"{'.'.join(map(_named, problem['loc'])) or 'body'}: {problem['type']}" for problem in problems[:MOST_TOLD]]
-    more = len(problems) - len(told)
-    return "; ".join([*told, *([f"body: {more}_more"] if more else [])])
-
-
-def _named(part: int | str) -> str:
-    """A field's name as it may be told: who sends a field that no schema has may call it anything, and at any length."""
-    return _NOT_IN_NAMES.sub("?", str(part)[:LONGEST_NAME])
