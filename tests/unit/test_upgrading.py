@@ -10,19 +10,24 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shared.clock import Surroundings
 from shared.errors import DeclarationError, Malformed
 from shared.intake import Intake, OtherPayloadForKey
 from shared.job import JobTypes, job
 from shared.job_record import LOST_AFTER, SYSTEM, record_id
-from shared.message import read_message, typed_payload
+from shared.message import payload_of, read_message, typed_payload
 from shared.outbox import SHARDS
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Postponed, Retried
 from shared.payload import Payload
 from shared.rescue import Rescue
+from shared.strict_json import json_text
+from shared.upgrading import upgraded
 from shared.worker import Worker
 from tests.unit.test_job import TIMES
+from tests.unit.test_message import Json
 from tests.world import Counter, World, body, event, failures, note_job, record_of
 
 if TYPE_CHECKING:
@@ -133,6 +138,16 @@ def test_pay_09_digits_come_through_an_upgrade_exactly(digits: str) -> None:
     typed = read(second(upgrade=watched), f'{{"thing":"a","amount":{digits}}}')
     assert str(typed.amount) == str(Decimal(digits))
     assert seen == [Decimal(digits)]
+
+
+@given(st.dictionaries(st.text(max_size=5), Json, max_size=4))
+def test_an_upgrade_that_changes_nothing_changes_nothing(payload: dict[str, Any]) -> None:
+    declared = second(upgrade=lambda given: given)
+    try:
+        before = payload_of(json_text(payload))
+    except Malformed:
+        return
+    assert upgraded(declared, 1, before) == before
 
 
 def test_an_upgrade_may_compute_with_decimals() -> None:
