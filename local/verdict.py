@@ -48,6 +48,9 @@ def judge(situation: Situation, sent: Sequence[Sent], observation: Observation) 
         checks |= _harm(situation, situation.order, sent, observation)
     if situation.read is not None:
         checks |= read_checks(situation.read, observation)
+    if situation.invoice is not None:
+        told = observation.notices.get(situation.invoice.invoice_id, ())
+        checks["notices"] = (list(situation.invoice.told), list(told))
     return Result(
         situation.name,
         {name: expected for name, (expected, _) in checks.items()},

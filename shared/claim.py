@@ -190,5 +190,5 @@ def _has_expired(seen: JobView, now: datetime) -> bool:
 
 
 def differs(stored: str, claimed: str) -> bool:
-    """Whether two fingerprints name different payloads; those of different schema versions cannot be compared."""
+    """Whether two fingerprints name different payloads; those that were read in different ways cannot be compared."""
     return stored.partition(":")[0] == claimed.partition(":")[0] and stored != claimed

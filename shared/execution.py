@@ -204,6 +204,7 @@ class Execution:
             stopping=self.here.stopping,
             record=run.message.record,
             trace=run.trace,
+            tenant=run.message.tenant,
             fifo=self.worker.fifo,
             random=self.here.random,
             fences=partial(self.records.fence, granted.hold, run.locks[0]) if run.locks else None,

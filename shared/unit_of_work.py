@@ -6,7 +6,7 @@ overwrite and no write skew. What DynamoDB or SQS would refuse is refused here, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Protocol
@@ -53,6 +53,7 @@ class UnitOfWork:
         attempt: its number, 1 or more.
         token: this attempt's own name, that no other attempt has.
         record: of the job, where a client asked for it through the front door; messages about it name it.
+        tenant: for whom the job is done; goes on in what is enqueued here.
         trace: of what asked for the job; goes on in what is enqueued and called here.
         fifo: whether the worker's own queue is one.
         deadline: when the handler must have returned.
@@ -73,6 +74,7 @@ class UnitOfWork:
     fences: Callable[[], int] | None = None
     record: str | None = None
     trace: Trace | None = None
+    tenant: str | None = None
     fifo: bool = False
     random: Random = field(default_factory=SystemRandom)
     _number: int | None = None
@@ -203,8 +205,9 @@ class UnitOfWork:
         self._postings.append(posting)
 
     def named(self, message: Message) -> Message:
-        """The message as it is sent from here, with this job's trace."""
-        return message.stamped(self.tokens, self.clock.now(), lambda: self.trace and self.trace.child(self.tokens))
+        """The message as it is sent from here, with this job's trace, and for this job's tenant if it names none."""
+        mine = replace(message, tenant=message.tenant or self.tenant)
+        return mine.stamped(self.tokens, self.clock.now(), lambda: self.trace and self.trace.child(self.tokens))
 
     def reconcile(self, reconciliation: Reconciliation) -> None:
         """Settle a job that stopped as unknown, in the commit of this one; the commit fails if it is unknown no more.

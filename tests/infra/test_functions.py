@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from functions import inventory
+from functions import inventory, notifications
 from functions.registry import WORKERS as REGISTERED
 from infra.binaries import check_binaries, compiled_files
 from infra.settings import Stage, load_stage
@@ -152,7 +152,7 @@ def test_a_business_table_has_the_declared_keys_as_strings(declared: Walk) -> No
 def test_outputs_have_plain_names(declared: Walk) -> None:
     workers = ("Paying", "Reading", "InOrder", "Slow", "Added")
     expected = {"Api", "LookoutFunction", "JobsTable", "OutboxTable", "AlarmTopic", "TableOrders", "TableOrderLines"}
-    expected |= {"TableUsers", "TableUserOrders", "TableInventory"}  # what the front door shows
+    expected |= {"TableUsers", "TableUserOrders", "TableInventory", "TableInvoices"}  # what the front door shows
     expected |= {f"{kind}{name}" for kind in ("Queue", "DeadLetterQueue", "Consumer", "Mapping") for name in workers}
     assert set(declared.template["Outputs"]) == expected
 
@@ -168,14 +168,14 @@ def test_data_outlives_the_stack_where_the_stage_says_so(declared: Walk, synth: 
 
 def test_the_local_stage_is_the_same_template_with_other_numbers(synth: Synth) -> None:
     stage = load_stage("local")
-    walk = synth(stage, [PAYING, inventory.WORKER])
+    walk = synth(stage, [PAYING, inventory.WORKER, notifications.WORKER])
     properties = function(walk, "WorkerPayingConsumerFunction")
     assert properties["Runtime"] == f"python{stage.python_version}"
     assert properties["Timeout"] == stage.at(PAYING).function_timeout.total_seconds() == 4
     read = Settings.from_environ(environ(properties))
     assert (read.pace, read.cache_tls, read.cache_cluster, read.cache_user) == (0.1, False, False, "")
     limits = [mapped["ScalingConfig"] for mapped in walk.mappings("SQS").values()]
-    assert limits == [{"MaximumConcurrency": 3}] * 2
+    assert limits == [{"MaximumConcurrency": 3}] * 3
     assert walk.of("AWS::ElastiCache::ServerlessCache")
     assert not walk.of("AWS::ElastiCache::User")
 

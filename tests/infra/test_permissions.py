@@ -92,6 +92,7 @@ MATRIX = {
         "FoundationTablesItemsOrders": {"dynamodb:BatchGetItem", "dynamodb:GetItem"},
         "FoundationTablesItemsUserOrders": {"dynamodb:Query"},
         "FoundationTablesItemsInventory": {"dynamodb:GetItem", "dynamodb:Query"},
+        "FoundationTablesItemsInvoices": {"dynamodb:GetItem"},
         "FrontDoorLogs": LOGS,
     },
     "OutboxSweeperFunction": {

@@ -105,6 +105,7 @@ def ideal() -> Observation:
         jobs={**jobs, RECONCILING: JobSeen("completed", 1)},
         postings=(PostingSeen(RECONCILING, "order-lost", is_sent=True),),
         charges=charges,
+        notices={each.invoice.invoice_id: each.invoice.told for each in SITUATIONS if each.invoice},
         requests={order.intent: order.requests for order in orders},
         shortest_waits={"pi_429_hurry": 3.2},
         provoked=frozenset(order.intent for order in orders),
