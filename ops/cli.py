@@ -20,6 +20,7 @@ from ops.exits import CommandError, Exit
 from ops.jobs import DynamoDBJobs
 from ops.place import STACK_VARIABLE, USUAL_STACK, go_local, go_to_aws
 from ops.running import AwsRunning
+from ops.together import side_by_side
 from ops.tools import Tools
 from shared.backends.audit_log import CloudWatchAudit, caller
 from shared.backends.aws import client
@@ -55,6 +56,7 @@ def connected() -> Tools:
         operator=lambda table: DynamoDBOperatorRecords(client("dynamodb"), table, clock, SystemRandom()),
         audit=lambda group: CloudWatchAudit(client("logs"), group, clock, random_token()),
         caller=caller,
+        side_by_side=side_by_side,
         edit=in_editor,
         brakes=lambda table: DynamoDBBrakes(client("dynamodb"), table),
         mappings=lambda mapped: LambdaMappings(client("lambda"), mapped),

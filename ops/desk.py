@@ -10,21 +10,21 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ops.dossier import Dossier, read
 from shared.errors import Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
+from shared.limits import BATCH_ENTRIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from shared.clock import Clock
     from shared.dead_letter_queue import DeadLetterQueue
     from shared.operator_records import OperatorRecords
 
 HIDDEN = timedelta(seconds=60)
-READING = timedelta(seconds=30)  # of one look; then half of the time is left to work on what was taken
 BUNCH = 100  # letters whose job records are read together
 
 Chooses = Callable[[Dossier], bool]
@@ -45,14 +45,34 @@ class Survey:
     gone: set[str] = field(default_factory=set)
 
 
+class Mapper(Protocol):
+    """Does something for each of some values and gives the results in their order; perhaps side by side, as `map` does not."""
+
+    def __call__(self, work: Callable[[Any], Any], values: Iterable[Any], /) -> Iterable[Any]:
+        """Do the work for each."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """One worker's dead letters."""
+    """One worker's dead letters.
+
+    Attributes:
+        hidden: how long letters are kept from others; half of it is for reading, half to work on what was taken.
+        side_by_side: by which calls that do not depend on each other are made. On a FIFO queue all do.
+    """
 
     worker: str
     queue: DeadLetterQueue
     records: OperatorRecords
     clock: Clock
+    side_by_side: Mapper = map
+    hidden: timedelta = HIDDEN
+
+    @property
+    def mapper(self) -> Mapper:
+        """How calls are made that change or take letters."""
+        return map if self.queue.fifo else self.side_by_side
 
     def look(self, most: int) -> Survey:
         """See letters, at most so many, and give them back.
@@ -98,7 +118,7 @@ class Desk:
 
         What is received is noted in `held` at once, so that it is given back whatever happens.
         """
-        deadline = self.clock.monotonic() + READING.total_seconds()
+        deadline = self.clock.monotonic() + self.hidden.total_seconds() / 2
         chosen: list[str] = []
         while len(chosen) < most and (most_read is None or len(held) < most_read):
             if self.clock.monotonic() > deadline:
@@ -118,16 +138,25 @@ class Desk:
     def _bunch(self, most: int, enough: int, held: dict[str, Dossier]) -> tuple[list[Dossier], bool]:
         """Some new letters, and whether there are no more."""
         fresh: dict[str, Dossier] = {}
-        while len(fresh) < min(most, enough):
-            received = self.queue.receive(HIDDEN)
-            new = [each for each in received if each.message_id not in fresh and each.message_id not in held]
-            for delivery in received:  # the newest receipt is the one that counts
-                dossier = read(self.worker, delivery)
-                if delivery.message_id in held:
-                    held[delivery.message_id] = replace(held[delivery.message_id], delivery=delivery)
-                else:
-                    fresh[delivery.message_id] = held[delivery.message_id] = dossier
-            if not new:
+        while (missing := min(most, enough) - len(fresh)) > 0:
+            is_last = False
+            # The first alone tells whether there are any: side by side ten would ask an empty queue.
+            times = -(-missing // BATCH_ENTRIES) if fresh else 1
+            for received in self.mapper(self.queue.receive, [self.hidden] * times):
+                is_new = False
+                for delivery in received:
+                    name = delivery.message_id
+                    if name in fresh:
+                        continue
+                    if name in held:  # received once more: the newest receipt is the one that counts
+                        held[name] = replace(held[name], delivery=delivery)
+                        continue
+                    is_new = True
+                    fresh[name] = held[name] = read(self.worker, delivery)
+                is_last = is_last or not is_new
+                if is_last and self.mapper is map:
+                    break  # side by side the other calls are made already, and what they took must be noted
+            if is_last:
                 return list(fresh.values()), True
         return list(fresh.values()), False
 

@@ -47,9 +47,9 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
     care = _care(options)
     if options.dry_run:
         return _preview(options, tools, care)
-    with explained():
+    with explained(), tools.side_by_side() as mapper:
         stack = tools.deployed(options.stack)
-        chosen = desks(options, tools, stack)
+        chosen = desks(options, tools, stack, mapper)
         for desk in chosen:
             _demand_no_redrive(desk, tools, cancel=options.cancel_aws_redrive)
         total = sum(desk.queue.depth() for desk in chosen) if selection.everything else None

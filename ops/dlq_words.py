@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ops.deployed import Deployed
+    from ops.desk import Mapper
     from ops.dossier import Dossier
     from ops.tools import Tools
     from shared.outcome import Failure
@@ -46,7 +47,7 @@ def demand_words(selection: Selection) -> None:
         raise CommandError(message, Exit.REFUSED)
 
 
-def desks(options: argparse.Namespace, tools: Tools, stack: Deployed) -> list[Desk]:
+def desks(options: argparse.Namespace, tools: Tools, stack: Deployed, side_by_side: Mapper = map) -> list[Desk]:
     """The desks of the workers that are meant.
 
     Raises:
@@ -60,7 +61,13 @@ def desks(options: argparse.Namespace, tools: Tools, stack: Deployed) -> list[De
         names = [options.worker]
     records = tools.operator(stack.jobs_table)
     return [
-        Desk(name, tools.dead_letters(stack.queue_of(name), stack.dead_letters_of(name)), records, tools.clock)
+        Desk(
+            name,
+            tools.dead_letters(stack.queue_of(name), stack.dead_letters_of(name)),
+            records,
+            tools.clock,
+            side_by_side,
+        )
         for name in names
     ]
 

@@ -206,7 +206,13 @@ class Replay:
             if not survey.dossiers:
                 return False
             sending = Sending(
-                self.desk.queue, self.desk.records, self.desk.clock, self.by, self.care.most_deaths, pace.wait_for
+                self.desk.queue,
+                self.desk.records,
+                self.desk.clock,
+                self.by,
+                self.care.most_deaths,
+                pace.wait_for,
+                self.desk.mapper,
             )
             for replayed in sending.replay(survey.dossiers, survey.gone):
                 self._note(replayed)

@@ -18,13 +18,14 @@ from shared.delivery import DEAD_LETTER_ATTRIBUTE
 from shared.errors import Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.limits import BATCH_ENTRIES, MESSAGE_BYTES
-from shared.operator_records import Reopening
+from shared.operator_records import TOGETHER, Reopening
 from shared.producer import NotTaken
 from shared.strict_json import json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from ops.desk import Mapper
     from ops.dossier import Dossier
     from shared.clock import Clock
     from shared.dead_letter_queue import DeadLetterQueue
@@ -45,6 +46,9 @@ class Replayed:
     fate: Fate
     death: int = 0
     why: str | None = None
+
+
+Entry = tuple["Dossier", Copy, int]  # with the death that the copy carries
 
 
 def copy_of(dossier: Dossier, death: int) -> Copy:
@@ -69,6 +73,7 @@ class Sending:
         by: who does it, for the job record.
         most_deaths: a letter that died more often is left; None if people insist.
         wait_for: called with a number of letters before they are sent; it may wait.
+        mapper: by which batches are sent; FIFO queues leave it out.
     """
 
     queue: DeadLetterQueue
@@ -77,6 +82,7 @@ class Sending:
     by: str
     most_deaths: int | None = MOST_DEATHS
     wait_for: Callable[[int], None] = lambda _: None
+    mapper: Mapper = map
 
     def replay(self, dossiers: Sequence[Dossier], gone: set[str]) -> list[Replayed]:
         """Replay letters that are held, in their order; notes in `gone` those that are deleted.
@@ -103,7 +109,8 @@ class Sending:
                     assert_never(verdict)
         if reopen:
             asked = [Reopening(dossier.view, death, self.by) for dossier, death in reopen if dossier.view is not None]
-            ready = self.records.reopen(asked, now)
+            parts = [asked[place : place + TOGETHER] for place in range(0, len(asked), TOGETHER)]
+            ready = frozenset[str]().union(*self.mapper(lambda part: self.records.reopen(part, now), parts))
             failpoint(Failpoint.REOPENED)
             for dossier, death in reopen:
                 if dossier.record in ready:
@@ -115,30 +122,42 @@ class Sending:
 
     def _sent(self, letters: Sequence[tuple[Dossier, int]], gone: set[str]) -> Iterator[Replayed]:
         """Send and delete, ten at a time. On a FIFO queue a group stands still behind a letter of it that was not sent."""
+        entries = [(dossier, copy_of(dossier, death), death) for dossier, death in letters]
+        if not self.queue.fifo:
+            for replayed in self.mapper(lambda batch: self._one_batch(batch, gone), self._paced(_batches(entries))):
+                yield from replayed
+            return
         stopped: set[str] = set()
-        for batch in _batches(
-            [(dossier, copy_of(dossier, death), death) for dossier, death in letters], self.queue.fifo
-        ):
+        for batch in _batches(entries, fifo=True):
             going = [entry for entry in batch if entry[0].delivery.group not in stopped]
-            for dossier, _, _ in batch:
-                if dossier.delivery.group in stopped:
-                    yield Replayed(dossier, Fate.BEHIND)
-            if not going:
-                continue
-            self.wait_for(len(going))
-            answers = self._answers([copy for _, copy, _ in going])
-            failpoint(Failpoint.COPIES_SENT)
-            sent = [entry for entry, answer in zip(going, answers, strict=True) if not isinstance(answer, NotTaken)]
-            deleted = self._deleted([dossier.delivery for dossier, _, _ in sent], gone)
-            for (dossier, _, death), answer in zip(going, answers, strict=True):
-                if isinstance(answer, NotTaken):
-                    if self.queue.fifo and dossier.delivery.group is not None:
-                        stopped.add(dossier.delivery.group)
-                    yield Replayed(dossier, Fate.NOT_SENT, why=answer.code)
-                elif dossier.delivery.message_id in deleted:
-                    yield Replayed(dossier, Fate.REPLAYED, death)
-                else:
-                    yield Replayed(dossier, Fate.NOT_DELETED, death)
+            yield from (Replayed(d, Fate.BEHIND) for d, _, _ in batch if d.delivery.group in stopped)
+            for replayed in self._one_batch(next(self._paced([going])), gone):
+                if replayed.fate is Fate.NOT_SENT and replayed.dossier.delivery.group is not None:
+                    stopped.add(replayed.dossier.delivery.group)
+                yield replayed
+
+    def _paced(self, batches: Iterable[list[Entry]]) -> Iterator[list[Entry]]:
+        for batch in batches:
+            self.wait_for(len(batch))
+            yield batch
+
+    def _one_batch(self, batch: Sequence[Entry], gone: set[str]) -> list[Replayed]:
+        """Send at most ten, and delete those that SQS names as sent."""
+        if not batch:
+            return []
+        answers = self._answers([copy for _, copy, _ in batch])
+        failpoint(Failpoint.COPIES_SENT)
+        sent = [entry for entry, answer in zip(batch, answers, strict=True) if not isinstance(answer, NotTaken)]
+        deleted = self._deleted([dossier.delivery for dossier, _, _ in sent], gone)
+        replayed = []
+        for (dossier, _, death), answer in zip(batch, answers, strict=True):
+            if isinstance(answer, NotTaken):
+                replayed.append(Replayed(dossier, Fate.NOT_SENT, why=answer.code))
+            elif dossier.delivery.message_id in deleted:
+                replayed.append(Replayed(dossier, Fate.REPLAYED, death))
+            else:
+                replayed.append(Replayed(dossier, Fate.NOT_DELETED, death))
+        return replayed
 
     def _finished(self, dossiers: Sequence[Dossier], gone: set[str]) -> Iterator[Replayed]:
         for place in range(0, len(dossiers), BATCH_ENTRIES):
@@ -170,12 +189,9 @@ class Sending:
         return deleted
 
 
-def _batches(
-    entries: Sequence[tuple[Dossier, Copy, int]],
-    fifo: bool,  # noqa: FBT001 - of the queue
-) -> Iterator[list[tuple[Dossier, Copy, int]]]:
+def _batches(entries: Sequence[Entry], *, fifo: bool = False) -> Iterator[list[Entry]]:
     """By ten and by 1 MiB, in order. On a FIFO queue one letter of a group in each, since SQS may take the second and not the first."""
-    batch: list[tuple[Dossier, Copy, int]] = []
+    batch: list[Entry] = []
     weight = 0
     groups: set[str | None] = set()
     for entry in entries:

@@ -10,12 +10,14 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
     from typing import TextIO
 
     from rich.console import Console
 
     from ops.audit import AuditLog
     from ops.deployed import Deployed
+    from ops.desk import Mapper
     from ops.jobs import Jobs
     from ops.running import Running
     from shared.backends.mappings import Mapped
@@ -43,6 +45,7 @@ class Tools:
         operator: what people change about job records, by the table's name.
         audit: where it is told who changed what, by the log group's name.
         caller: who the credentials are of, as AWS names it.
+        side_by_side: a block in which calls are made side by side.
         edit: lets people change a text in their editor.
         brakes: which workers are braked, by the table's name.
         mappings: the event source mappings that are named.
@@ -62,6 +65,7 @@ class Tools:
     operator: Callable[[str], OperatorRecords]
     audit: Callable[[str], AuditLog]
     caller: Callable[[], str]
+    side_by_side: Callable[[], AbstractContextManager[Mapper]]
     edit: Callable[[str], str]
     brakes: Callable[[str], Brakes]
     mappings: Callable[[Mapping[str, Mapped]], Mappings]

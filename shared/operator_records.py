@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from shared.job_record import JobView, Status
 
+TOGETHER = 50  # jobs that are made ready in one write
 FAILURES_KEPT = 10  # of the lives before a replay
 
 

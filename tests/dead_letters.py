@@ -106,9 +106,12 @@ class House:
     def desk(self) -> Desk:
         return Desk("notes", self.letters, self.operator, self.clock)
 
-    def replay(self, selection: Selection | None = None, **care: Any) -> Report:
+    def replaying(self, selection: Selection | None = None, **care: Any) -> Replay:
         chosen = selection or Selection(everything=True)
-        return Replay(self.desk, chosen, Care(**{"rate": None, **care}), ME).run()
+        return Replay(self.desk, chosen, Care(**{"rate": None, **care}), ME)
+
+    def replay(self, selection: Selection | None = None, **care: Any) -> Report:
+        return self.replaying(selection, **care).run()
 
     def view(self, name: str) -> JobView:
         return self.database.records[record_id(SYSTEM, "note", name)]

@@ -25,7 +25,7 @@ from shared.backends.job_record_item import (
 from shared.clock import to_millis
 from shared.errors import ClaimLost, Unavailable
 from shared.job_record import EXPIRY_MARGIN, RETENTION, SYSTEM, Replayed, Status
-from shared.operator_records import FAILURES_KEPT
+from shared.operator_records import FAILURES_KEPT, TOGETHER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from shared.job_record import JobView
     from shared.operator_records import Ending, Reopening
 
-TOGETHER = 50  # updates of one transaction
 TRIES = 4
 WAIT = timedelta(milliseconds=40)
 CONDITION_FAILED = "ConditionalCheckFailed"

@@ -1,1 +1,3 @@
-"""Drills: what goes wrong for long, played in full with the product's own code, and told as an operator would want to hear it."""
+"""Drills: what operators do on a bad day, played through with the product's own parts. `make drill` plays all of them."""
+
+from __future__ import annotations

@@ -18,10 +18,15 @@ from typing import TYPE_CHECKING, Any
 from functions import outbox_relay, outbox_sweeper
 from functions.payments import CapturePayment, capture_payment
 from local.event_source_mapping import EventSourceMapping
+from ops.desk import Desk
+from ops.replay import Care, Replay
+from ops.selection import Selection
 from shared import runtime
 from shared.backends.aws import client
+from shared.backends.operator_records import DynamoDBOperatorRecords
 from shared.backends.redis_cache import RedisCache
 from shared.backends.redis_connection import Connection
+from shared.backends.sqs_dead_letters import SqsDeadLetters
 from shared.cache import Cache
 from shared.cache_store import Loaded
 from shared.clock import Surroundings, SystemClock, random_token
@@ -188,10 +193,25 @@ def cached_status(settings: Settings, order: str) -> str | None:
     return cache.read(f"order/{order}", "status", load)
 
 
+def replay(life: Life) -> None:
+    """An operator who replays every dead letter; what he holds when he dies comes back in seconds."""
+    desk_of(life.settings, life.arguments["worker"], life.arguments["hidden"]).run()
+
+
+def desk_of(settings: Settings, worker: str, hidden: float) -> Replay:
+    """A replay of all of a worker's dead letters."""
+    clock, sqs = SystemClock(), client("sqs")
+    queue = SqsDeadLetters(sqs, settings.dead_letter_queues[worker], settings.queues[worker], wait=0)
+    records = DynamoDBOperatorRecords(client("dynamodb"), settings.jobs_table, clock, SystemRandom())
+    desk = Desk(worker, queue, records, clock, hidden=timedelta(seconds=hidden))
+    return Replay(desk, Selection(everything=True), Care(canary=0, watches=False, rate=None), "operator")
+
+
 PROGRAMS: dict[str, Callable[[Life], None]] = {
     "consume": consume,
     "relay": relay,
     "relay_on": relay_on,
+    "replay": replay,
     "rescue": rescue,
     "sweep_on": sweep_on,
     "produce": produce,

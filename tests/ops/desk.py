@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 from dataclasses import dataclass, field, replace
@@ -144,6 +145,7 @@ class Desk:
             operator=lambda _: MemoryOperatorRecords(self.jobs, self.clock),
             audit=lambda _: self,
             caller=lambda: ME,
+            side_by_side=lambda: contextlib.nullcontext(map),
             edit=self._edit,
             brakes=lambda _: self.brakes,
             mappings=self._mappings,
