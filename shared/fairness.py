@@ -1,4 +1,4 @@
-"""Fairness between tenants: on a standard queue SQS lets nobody wait long behind another who sends much, told apart by MessageGroupId.
+"""Fairness between tenants: on a standard queue SQS hands out first what is of tenants with little in flight, told apart by MessageGroupId.
 
 A tenant decides nothing else: who may see or ask for a job is its owner's affair.
 """

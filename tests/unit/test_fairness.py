@@ -186,7 +186,7 @@ def longest_wait(tenants: bool) -> float:
         producer.enqueue(message)
 
     def fairly(visible: list[Kept]) -> None:
-        """As SQS does: whose messages are in flight most comes last; what has no group is alone."""
+        """As SQS does, in short: whose messages are in flight most comes last; what has no group is a tenant by itself."""
         busy = Count(kept.group for kept in queue.messages.values() if kept.visible_at > clock.monotonic())
         visible.sort(key=lambda kept: busy[kept.group] if kept.group is not None else 0)
 
