@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from functions.payment_provider import PAYMENT_PROVIDER
 from functions.payments import WORKER
@@ -90,6 +94,24 @@ class Report:
             "calls above the declared rate in one second": max(0, self.busiest - round(self.declared)),
         }
         return [f"{what}: {number}" for what, number in wrong.items() if number]
+
+
+def outage(out: Console) -> None:
+    """Half an hour without the provider.
+
+    Raises:
+        AssertionError: something is there that must not be.
+    """
+    columns = (TextColumn("outage of 30 min"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("outage", total=1.0)
+        report = Drill(30, 4).run(lambda share: progress.update(bar, completed=share))
+    table = Table("half an hour without the provider, 4 jobs a second", "")
+    for name, value in asdict(report).items():
+        shown = f"{value:.0f} s" if name in {"drained_after", "paused"} else str(value)
+        table.add_row(name.replace("_", " "), shown)
+    out.print(table)
+    assert not report.problems, report.problems
 
 
 @dataclass
