@@ -14,7 +14,7 @@ ENVIRONMENT := .venv/.made
 unexport PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help demo local test check synth simulate clients faults soak mutants api openapi contract format clean
+.PHONY: help demo local test check synth simulate clients faults soak drill mutants api openapi contract format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -48,6 +48,9 @@ faults: $(ENVIRONMENT) ## the whole of tests/faults: MODE=normal, always-granted
 
 soak: $(ENVIRONMENT) ## real workers under load and chaos for MINUTES=30, then the books
 	$(PYTHON) -m tests.soak --minutes $(or $(MINUTES),30) $(ARGS)
+
+drill: $(ENVIRONMENT) ## a bad day of the operators, played through: ARGS=dead_letters for one of them
+	$(PYTHON) -m tests.drills $(ARGS)
 
 mutants: $(ENVIRONMENT) ## take out each guard and see its test turn red
 	$(PYTHON) -m tests.mutants $(ARGS)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 COMMANDS = (status, enqueue, operation, job, dlq, braking, locks)
 
-SQS_SECONDS = 10.0  # a batch of large letters takes longer than a call of a worker may
+BATCH_SECONDS = 10.0  # a batch of large letters, or of fifty records, takes longer than a call of a worker may
 
 
 def connected() -> Tools:
@@ -52,8 +52,12 @@ def connected() -> Tools:
         deployed=find,
         producer=producer,
         jobs=lambda table: DynamoDBJobs(client("dynamodb"), table, clock),
-        dead_letters=lambda source, dead: SqsDeadLetters(client("sqs", read_seconds=SQS_SECONDS), dead, source),
-        operator=lambda table: DynamoDBOperatorRecords(client("dynamodb"), table, clock, SystemRandom()),
+        dead_letters=lambda source, dead: SqsDeadLetters(
+            client("sqs", read_seconds=BATCH_SECONDS), dead, source, traces_alone="AWS_ENDPOINT_URL" in os.environ
+        ),
+        operator=lambda table: DynamoDBOperatorRecords(
+            client("dynamodb", read_seconds=BATCH_SECONDS), table, clock, SystemRandom()
+        ),
         audit=lambda group: CloudWatchAudit(client("logs"), group, clock, random_token()),
         caller=caller,
         side_by_side=side_by_side,

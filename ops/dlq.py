@@ -12,7 +12,6 @@ from ops.verdict import MOST_DEATHS
 if TYPE_CHECKING:
     import argparse
 
-Commands = "argparse._SubParsersAction[argparse.ArgumentParser]"
 USUAL_LIMIT = 200
 PREVIEW = "say what would be done, and change nothing"
 

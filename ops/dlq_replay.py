@@ -13,7 +13,8 @@ from ops.dlq_look import MOST, described, found_in, show_failures
 from ops.dlq_words import demand_words, desks, row_of, selection_of
 from ops.exits import CommandError, Exit
 from ops.explained import explained
-from ops.replay import Care, Replay, Report, Stop
+from ops.replay import Care, Replay
+from ops.report import Report, Stop
 from ops.verdict import MOST_DEATHS, Fate, Finish, Leave, verdict_on
 
 if TYPE_CHECKING:

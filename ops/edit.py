@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ops.verdict import Fate, Leave, Reopen, Send, verdict_on
+from shared.dead_letter import folded_in
 from shared.dead_letter_queue import Copy
+from shared.delivery import DEAD_LETTER_ATTRIBUTE
 from shared.errors import NotSent, Refused
 from shared.failpoints import Failpoint, failpoint
 from shared.job import JobTypes
@@ -20,6 +22,7 @@ from shared.message import KEY_LENGTH, Message, check_key, payload_of, read_mess
 from shared.operator_records import Ending
 from shared.producer import NotTaken
 from shared.strict_json import json_text, read_json
+from shared.wrapping import ENCODING_ATTRIBUTE
 
 if TYPE_CHECKING:
     from typing import Any
@@ -110,7 +113,10 @@ def put_in_place(desk: Desk, dossier: Dossier, edit: Edit, gone: set[str]) -> No
         message = f"The letter is not edited: {because.get(verdict.fate, verdict.fate.value)}."
         raise Refused(message)
     letter = dossier.delivery
-    (answer,) = desk.queue.send([Copy(edit.message.body(), {}, letter.group, letter.trace, edit.record)])
+    # The attributes stay, but for those that tell how to read the old body and how it died.
+    attributes = {**letter.attributes, **folded_in(letter)}
+    own = {name: value for name, value in attributes.items() if name not in {DEAD_LETTER_ATTRIBUTE, ENCODING_ATTRIBUTE}}
+    (answer,) = desk.queue.send([Copy(edit.message.body(), own, letter.group, letter.trace, edit.record)])
     if isinstance(answer, NotTaken):
         message = f"SQS did not take the new job ({answer.code}): the letter is as it was."
         raise NotSent(message)

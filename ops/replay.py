@@ -6,15 +6,13 @@ not replay again, also where the letter comes back at once.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from ops.report import Report, Stop
 from ops.sending import Sending
-from ops.verdict import FAILED, GONE, MOST_DEATHS, Fate
-from shared.job_record import Status
+from ops.verdict import GONE, MOST_DEATHS, Fate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from ops.selection import Selection
     from ops.sending import Replayed
     from shared.clock import Clock
-    from shared.job_record import JobView
 
 CANARY = 5
 RATE = 50.0
@@ -34,16 +31,6 @@ MOST_TAKEN = 100
 LOOK_AGAIN = 1.0
 FEW = 5  # deaths that say nothing yet
 SHARE = 0.1  # of those decided: more deaths stop the rest
-ENDED_WELL = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.UNKNOWN})
-
-
-class Stop(StrEnum):
-    """Why a replay stopped by itself."""
-
-    DIED_AGAIN = "jobs of this replay died again"
-    UNDECIDED = "the first ones were not decided in time"
-    NOT_WATCHED = "the first ones have no job records to watch"
-    NOT_DONE = "SQS did not do what it was asked for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,68 +50,6 @@ class Care:
     patience: timedelta = PATIENCE
     rate: float | None = RATE
     most_deaths: int | None = MOST_DEATHS
-
-
-@dataclass(slots=True)
-class Report:
-    """How a replay stands.
-
-    Attributes:
-        fates: how many letters had which fate.
-        left: those that were left, with why.
-        watched: replayed jobs that are not decided yet: by record, the death that their copy carried.
-        unwatched: replayed letters that have no job record to watch.
-        ended: jobs that ended after their replay, by status.
-        died_again: those that died again, by signature.
-        stop: why it stopped by itself.
-    """
-
-    fates: Counter[Fate] = field(default_factory=Counter)
-    left: list[Replayed] = field(default_factory=list)
-    watched: dict[str, int] = field(default_factory=dict)
-    unwatched: int = 0
-    ended: Counter[Status] = field(default_factory=Counter)
-    died_again: Counter[str] = field(default_factory=Counter)
-    stop: Stop | None = None
-
-    @property
-    def deaths(self) -> int:
-        """How many died again."""
-        return self.died_again.total()
-
-    @property
-    def decided(self) -> int:
-        """How many ended or died again."""
-        return self.ended.total() + self.deaths
-
-    @property
-    def has_failures(self) -> bool:
-        """Whether AWS did not do something that it was asked for."""
-        return any(self.fates[fate] for fate in FAILED)
-
-    def note(self, replayed: Replayed) -> None:
-        """Count what became of a letter."""
-        self.fates[replayed.fate] += 1
-        if replayed.fate not in GONE:
-            self.left.append(replayed)
-        if replayed.death and replayed.fate in {Fate.REPLAYED, Fate.NOT_DELETED}:
-            record = replayed.dossier.record
-            if record is None:
-                self.unwatched += 1
-            else:
-                self.watched[record] = replayed.death
-
-    def decide(self, found: dict[str, JobView]) -> None:
-        """Count those of the watched jobs that have ended or died again."""
-        for record, view in found.items():
-            death = self.watched[record]
-            if view.status is Status.DEAD_LETTERED or view.death > death:
-                self.died_again["?" if view.last_failure is None else view.last_failure.signature] += 1
-            elif view.status in ENDED_WELL:
-                self.ended[view.status] += 1
-            else:
-                continue
-            del self.watched[record]
 
 
 @dataclass(slots=True)

@@ -58,9 +58,9 @@ def _within(value: Any, annotation: Any) -> Any:  # noqa: ANN401 - whatever a pa
     if not models:
         return value
     if isinstance(value, dict):
-        # Of several models any may be meant: what one of them hides is hidden.
-        for model in models:
-            value = _masked(value, model) if set(value) <= set(model.model_fields) else value
+        # Of several models any may be meant: what one of those that fit hides is hidden, and what none knows.
+        for model in [model for model in models if set(value) <= set(model.model_fields)] or models[:1]:
+            value = _masked(value, model)
         return value
     return [_within(inner, annotation) for inner in value] if isinstance(value, list) else value
 

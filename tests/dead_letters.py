@@ -23,7 +23,7 @@ from tests.world import Context, FakeClock, Note, World, body, event, note_job
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ops.replay import Report
+    from ops.report import Report
     from shared.backends.memory_database import MemoryDatabase
     from shared.job_record import JobView
     from shared.unit_of_work import UnitOfWork

@@ -10,7 +10,6 @@ import io
 import logging
 import sys
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
@@ -23,15 +22,13 @@ if TYPE_CHECKING:
 class OneAtATime:
     """A WSGI application that answers one request after another; their bodies may arrive side by side."""
 
-    def __init__(self, inner: Any, travels: float = 0.0) -> None:
+    def __init__(self, inner: Any) -> None:
         self._inner = inner
-        self._travels = travels  # seconds that a call takes on its way
         self._lock = threading.Lock()
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         # A client that stands still while it sends keeps nobody else waiting.
         environ["wsgi.input"] = io.BytesIO(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
-        time.sleep(self._travels)
         with self._lock:
             return [b"".join(self._inner(environ, start_response))]
 
@@ -39,9 +36,9 @@ class OneAtATime:
 class MotoServer:
     """The server, on a port of its own or the one given."""
 
-    def __init__(self, port: int = 0, travels: float = 0.0) -> None:
+    def __init__(self, port: int = 0) -> None:
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
-        application = OneAtATime(DomainDispatcherApplication(create_backend_app), travels)
+        application = OneAtATime(DomainDispatcherApplication(create_backend_app))
         self._server = make_server("127.0.0.1", port, application, threaded=True, request_handler=MotoRequestHandler)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 

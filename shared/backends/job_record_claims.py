@@ -40,8 +40,8 @@ _BEGIN_ANEW = (
     " created_at = if_not_exists(created_at, :now_text), job_type = :job_type, idempotency_key = :key,"
     " operation_id = :operation, #fingerprint = :fingerprint, payload = :payload, schema_version = :version,"
     " #death = :death, job_id = :job_id, #trace = :trace, run_at = :run_at, #attempts = :one"
-    " REMOVE #not_before, #expires, #ttl, #data, tags, first_failure, last_failure, ended_at, rescues, failures,"
-    " replays, replayed"
+    " REMOVE #not_before, #expires, #ttl, #data, tags, failures, replays, replayed,"
+    " first_failure, last_failure, ended_at, rescues"
 )
 
 

@@ -12,6 +12,7 @@ from shared.backends.aws import translated
 from shared.backends.sqs_attributes import to_api, to_event
 from shared.dead_letter_queue import Redrive
 from shared.delivery import read_event
+from shared.errors import Refused, Unavailable
 from shared.limits import BATCH_ENTRIES
 from shared.producer import NotTaken
 
@@ -36,6 +37,7 @@ class SqsDeadLetters:
         client: an SQS client.
         url: of the dead-letter queue.
         source_url: of the worker's queue.
+        traces_alone: whether copies with an X-Ray header are sent one by one: stand-ins of AWS forget it in a batch.
         wait: seconds that SQS may look for letters: without it a part of its servers is asked, and may know of none.
     """
 
@@ -43,6 +45,7 @@ class SqsDeadLetters:
     url: str
     source_url: str
     wait: int = 1
+    traces_alone: bool = False
 
     @property
     def fifo(self) -> bool:
@@ -76,7 +79,14 @@ class SqsDeadLetters:
     def send(self, copies: Sequence[Copy]) -> list[str | NotTaken]:
         """Send copies to the worker's queue."""
         results: list[str | NotTaken] = [NotTaken("NotMentioned", final=False)] * len(copies)
-        entries = [self._entry(str(place), copy) for place, copy in enumerate(copies)]
+        entries = []
+        for place, copy in enumerate(copies):
+            if self.traces_alone and copy.trace is not None:
+                results[place] = self._sent_alone(copy)
+            else:
+                entries.append(self._entry(str(place), copy))
+        if not entries:
+            return results
         with translated("sqs"):
             answer = self.client.send_message_batch(QueueUrl=self.source_url, Entries=entries)
         for entry in answer.get("Successful", []):
@@ -120,6 +130,15 @@ class SqsDeadLetters:
         """Stop that task."""
         with translated("sqs"):
             self.client.cancel_message_move_task(TaskHandle=redrive.handle)
+
+    def _sent_alone(self, copy: Copy) -> str | NotTaken:
+        entry = self._entry("", copy)
+        del entry["Id"]
+        try:
+            with translated("sqs"):
+                return str(self.client.send_message(QueueUrl=self.source_url, **entry)["MessageId"])
+        except (Refused, Unavailable) as error:
+            return NotTaken(str(error), final=isinstance(error, Refused))
 
     def _entry(self, place: str, copy: Copy) -> dict[str, Any]:
         entry: dict[str, Any] = {"Id": place, "MessageBody": copy.body}

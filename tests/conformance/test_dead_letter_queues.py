@@ -80,7 +80,7 @@ def make(request: pytest.FixtureRequest) -> Callable[[bool], Bench]:
         else:
             urls = list(create_queue(sqs))
         source_url, url = urls
-        mine = SqsDeadLetters(sqs, url, source_url, wait=0)
+        mine = SqsDeadLetters(sqs, url, source_url, wait=0, traces_alone=True)  # moto is a stand-in
         reads = SqsDeadLetters(sqs, source_url, url, wait=0)
         return Bench(
             SqsQueue(sqs, source_url, url), mine, lambda: list(reads.receive(HIDDEN)), lambda s: time.sleep(s + 0.1)
@@ -125,9 +125,7 @@ def test_dlq_01_a_copy_has_the_body_the_attributes_of_every_type_the_group_and_t
     (letter,) = bench.letters.receive(HIDDEN)
     (sent,) = bench.letters.send([copy_of(letter)])
     (copy,) = bench.source()
-    assert (copy.body, copy.group) == ("one", "g")
-    if isinstance(bench.letters, MemoryDeadLetters):  # moto forgets system attributes of a batch
-        assert copy.trace == TRACE
+    assert (copy.body, copy.group, copy.trace) == ("one", "g", TRACE)
     assert copy.message_id == sent
     for name, value in ATTRIBUTES.items():
         kept = copy.attributes[name]
@@ -176,6 +174,7 @@ class Sqs:
     def __init__(self, tasks: list[dict[str, Any]] | Exception) -> None:
         self.tasks = tasks
         self.cancelled: list[str] = []
+        self.alone: list[str] = []
 
     def get_queue_attributes(self, **_: Any) -> dict[str, Any]:
         return {"Attributes": {"QueueArn": "arn:aws:sqs:eu-central-1:000000000000:dead"}}
@@ -188,11 +187,17 @@ class Sqs:
     def cancel_message_move_task(self, *, TaskHandle: str) -> None:  # noqa: N803 - as boto3 spells it
         self.cancelled.append(TaskHandle)
 
+    def send_message(self, *, MessageBody: str, **_: Any) -> dict[str, str]:  # noqa: N803 - as boto3 spells it
+        self.alone.append(MessageBody)
+        if MessageBody == "bad":
+            raise ClientError({"Error": {"Code": "InvalidMessageContents", "Message": "x"}}, "SendMessage")
+        return {"MessageId": f"m-{MessageBody}"}
+
     def send_message_batch(self, **asked: Any) -> dict[str, Any]:
         self.entries: list[dict[str, Any]] = asked["Entries"]
         return {
-            "Successful": [{"Id": "1", "MessageId": "m1"}],
-            "Failed": [{"Id": "0", "Code": "Throttled", "SenderFault": False}],
+            "Successful": [{"Id": "1", "MessageId": "m1"}] if len(asked["Entries"]) > 1 else [],
+            "Failed": [{"Id": asked["Entries"][0]["Id"], "Code": "Throttled", "SenderFault": False}],
         }
 
     def delete_message_batch(self, **_: Any) -> dict[str, Any]:
@@ -234,6 +239,17 @@ def test_dlq_04_what_sqs_does_not_name_is_neither_sent_nor_deleted() -> None:
     ]
     assert sqs.entries[2]["MessageSystemAttributes"]["AWSTraceHeader"]["StringValue"] == TRACE
     assert letters.delete(three) == {"m1"}
+
+
+def test_a_traced_copy_that_is_refused_alone_costs_its_neighbours_nothing() -> None:
+    sqs = Sqs([])
+    letters = SqsDeadLetters(sqs, "dead", "source", traces_alone=True)
+    traced = [replace(copy_of(delivery(body)), trace=TRACE) for body in ("bad", "good")]
+    answers = letters.send([*traced, copy_of(delivery("plain"))])
+    assert isinstance(answers[0], NotTaken)
+    assert (answers[0].final, answers[1], sqs.alone) == (True, "m-good", ["bad", "good"])
+    assert [entry["MessageBody"] for entry in sqs.entries] == ["plain"]
+    assert letters.send(traced[1:]) == ["m-good"]
 
 
 def test_originals_that_were_folded_into_a_reason_stay_with_the_message_at_its_next_death() -> None:

@@ -93,7 +93,7 @@ def test_the_failures_of_spent_attempts_are_kept_in_order_and_one_that_was_given
     other = replace(FAILURE, at=START + MINUTE, reason="unknown")
     third = replace(FAILURE, at=START + HOUR)
     for number, release in enumerate(
-        [Release(START, FAILURE), Release(START, other, gives_attempt_back=True), Release(START, other), Release(START)]
+        [Release(START, FAILURE), Release(START, third, gives_attempt_back=True), Release(START, other), Release(START)]
     ):
         office.records.release(office.hold(replace(claim, token=f"t{number}")), release, START)
     assert office.view(claim.record).failures == (FAILURE, other)

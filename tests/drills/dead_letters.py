@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from ops.dossier import grouped
-from ops.replay import CANARY, Report, Stop
+from ops.replay import CANARY
+from ops.report import Report, Stop
 from ops.selection import Selection
 from ops.verdict import Fate
 from shared.failpoints import Failpoint, armed

@@ -50,6 +50,7 @@ TRAVELS = (0.0, 0.02, 0.05)
 TIMES = 3
 LEAST = 8.0
 FAR = TRAVELS[1:]
+PATIENT = 30.0  # seconds: the stand-in answers one call after another
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class Bench:
 
     def letters(self, count: int) -> tuple[str, str]:
         """The URLs of a queue and of its dead-letter queue, which holds so many letters."""
-        sqs = client("sqs")
+        sqs = client("sqs", read_seconds=PATIENT)
         source, dead = create_queue(sqs)
         queue = SqsQueue(sqs, source, dead)
         now = self.clock.now()
@@ -174,12 +175,12 @@ def replay_speed(out: Console, letters: int = LETTERS) -> None:
         ratios[travels] = median(usual.seconds / ours.seconds for usual, ours in rounds)
         calls = median(usual.calls / ours.calls for usual, ours in rounds)
         for place, way in enumerate(("receive, send, delete", "tahan dlq replay")):
-            seconds = median(measured[place].seconds for measured in rounds)
+            seconds = median(each[place].seconds for each in rounds)
             table.add_row(
                 f"{travels * 1000:.0f} ms",
                 way,
                 f"{seconds * 1000:.2f}",
-                f"{median(measured[place].calls for measured in rounds):.2f}",
+                f"{median(each[place].calls for each in rounds):.2f}",
                 f"{1 / seconds:.0f}",
                 f"{ratios[travels]:.1f}" if place else "",
             )

@@ -314,10 +314,13 @@ def test_a_letter_that_nobody_can_read_is_shown_exported_replayed_and_discarded(
 
 
 def test_an_edit_makes_a_new_job_that_names_the_old_one_which_ends() -> None:
-    desk = desk_with("k1")
+    desk = Desk()
+    bury(desk, "k1", attributes={"tenant": {"stringValue": "t1", "dataType": "String"}})
     words = ("dlq", "edit", operation_of("k1"), "--payload", NEW, "--why", "wrong order")
     assert desk.run(*words, "--json") == Exit.DONE
-    (message,) = (read_message(kept.body) for kept in desk.queues[QUEUE].messages.values())
+    (kept,) = desk.queues[QUEUE].messages.values()
+    message = read_message(kept.body)
+    assert list(kept.attributes) == ["tenant"]
     assert (message.idempotency_key, message.job_id) == ("k1/edited-1", record_of("k1"))
     assert json.loads(message.payload) == json.loads(NEW)
     assert desk.json["changed"] == "order_id, payment_intent_id"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ops.replay import Stop
+from ops.report import Stop
 from ops.selection import Selection
 from ops.verdict import Fate
 from shared.dead_letter import Death
@@ -25,7 +25,7 @@ from tests.world import START, body
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ops.replay import Report
+    from ops.report import Report
     from shared.dead_letter_queue import Copy
 
 STEPS = (Failpoint.LETTERS_TAKEN, Failpoint.REOPENED, Failpoint.COPIES_SENT, Failpoint.LETTERS_DELETED)
@@ -236,8 +236,17 @@ def test_first_ones_that_are_not_decided_in_time_stop_the_rest() -> None:
 
 def test_a_letter_that_comes_back_at_once_is_not_replayed_again_by_the_same_run() -> None:
     house = house_with("one")
-    report = house.replay(canary=0, rate=1)
-    assert report.fates == {Fate.REPLAYED: 1}
+    house.send_raw("no json")
+    house.work()
+
+    def at_once(at: Failpoint) -> None:
+        if at is Failpoint.LETTERS_DELETED:
+            house.work()
+
+    with armed(at_once):
+        report = house.replay(canary=0, watches=False)
+    assert report.fates == {Fate.REPLAYED: 2}
+    assert len(house.queue.dead) == 2
 
 
 def test_a_job_that_has_ended_is_not_replayed_and_its_letter_stays() -> None:
@@ -487,3 +496,17 @@ def test_letters_with_ten_attributes_keep_them_within_the_mark() -> None:
     house.clock.meanwhile = None
     house.replay(watches=False)
     assert house.marks()["one"] == {"death": 1, "attributes": folded}
+
+
+def test_a_job_that_changes_while_its_letter_is_held_is_left_and_nothing_is_sent() -> None:
+    house = house_with("one")
+    view = house.view("one")
+
+    def change(at: Failpoint) -> None:
+        if at is Failpoint.LETTERS_TAKEN:
+            house.database.records[view.record] = replace(view, attempts=9)
+
+    with armed(change):
+        report = house.replay()
+    assert [left.fate for left in report.left] == [Fate.CHANGED]
+    assert (house.dead(), house.queue.messages) == (["one"], {})
