@@ -2375,7 +2375,7 @@ MUTANTS = (
     ),
     Mutant(
         "the trace goes on in calls",
-        "shared/unit_of_work.py",
+        "shared/calls.py",
         "sent[TRACEPARENT] = self.trace.child(self.tokens).header",
         "pass",
         "tests/unit/test_trace.py",
@@ -2586,8 +2586,8 @@ MUTANTS = (
     Mutant(
         "a connection takes no longer than the whole call",
         "shared/dependency.py",
-        "min(self.connect, timeout))",
-        "self.connect)",
+        "connect=min(self.connect, timeout),",
+        "connect=self.connect,",
         "tests/unit/test_job.py",
     ),
     Mutant(
@@ -3026,7 +3026,7 @@ MUTANTS = (
     ),
     Mutant(
         "a call names one trace",
-        "shared/unit_of_work.py",
+        "shared/calls.py",
         "and TRACEPARENT not in {name.lower() for name in sent}:",
         "and True:",
         "tests/unit/test_trace.py",
@@ -3069,7 +3069,7 @@ MUTANTS = (
     Mutant(
         "a claim keeps the trace that asked first",
         "shared/backends/job_record_claims.py",
-        '    " #trace = if_not_exists(#trace, :trace),"\n',
+        " #trace = if_not_exists(#trace, :trace),",
         "",
         "tests/conformance/test_rescue.py",
     ),
