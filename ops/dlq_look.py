@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,12 +49,13 @@ def found_in(options: argparse.Namespace, tools: Tools, most: int) -> tuple[list
     selection = selection_of(options)
     found: list[tuple[Desk, Dossier]] = []
     cut = False
-    with explained():
-        for desk in desks(options, tools, tools.deployed(options.stack)):
+    with explained(), tools.side_by_side() as mapper:
+        for desk in desks(options, tools, tools.deployed(options.stack), mapper):
             survey = desk.look(most)
             cut = cut or survey.cut
+            alone = replace(desk, side_by_side=map)  # for whoever goes on with it
             found += [
-                (desk, dossier) for dossier in survey.dossiers if selection.is_empty or selection.chooses(dossier)
+                (alone, dossier) for dossier in survey.dossiers if selection.is_empty or selection.chooses(dossier)
             ]
     return found, cut
 

@@ -213,5 +213,9 @@ def _hint(report: Report, tools: Tools) -> None:
         )
     elif report.stop in {Stop.UNDECIDED, Stop.NOT_WATCHED}:
         tools.tell("The rest is untouched: say the same again later, give --watch-for, or --no-watch.")
+    elif report.stop is Stop.NOT_FOUND:
+        tools.tell(
+            "There are more letters than can be looked through while they are hidden: choose by --worker, or --all."
+        )
     elif not report.fates:
         tools.tell("No letter is chosen. (Letters that somebody else looks at are hidden for a minute.)")

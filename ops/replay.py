@@ -129,6 +129,7 @@ class Replay:
         """Take and replay at most so many; give whether there were any."""
         with self.desk.taken(self._chooses, most) as survey:
             if not survey.dossiers:
+                self.report.stop = Stop.NOT_FOUND if survey.cut else None
                 return False
             sending = Sending(
                 self.desk.queue,

@@ -23,6 +23,7 @@ class Stop(StrEnum):
     DIED_AGAIN = "jobs of this replay died again"
     UNDECIDED = "the first ones were not decided in time"
     NOT_WATCHED = "the first ones have no job records to watch"
+    NOT_FOUND = "nothing that is chosen was among the letters that could be read in time"
     NOT_DONE = "SQS did not do what it was asked for"
 
 

@@ -52,8 +52,16 @@ def test_every_function_is_traced_and_logs_json_to_a_group_that_forgets(walk: Wa
     access = {
         target(stage["AccessLogSettings"]["DestinationArn"]) for stage in walk.of("AWS::ApiGatewayV2::Stage").values()
     }
-    assert seen | access == set(groups)
+    audit = target(walk.template["Outputs"]["AuditLog"]["Value"])
+    assert seen | access | {audit} == set(groups)
     assert {group["RetentionInDays"] for group in groups.values()} == {load_stage("dev").log_retention_days}
+
+
+def test_no_function_may_write_or_delete_the_audit(walk: Walk) -> None:
+    audit = target(walk.template["Outputs"]["AuditLog"]["Value"])
+    policies = [*walk.of("AWS::IAM::Policy").values(), *walk.of("AWS::IAM::Role").values()]
+    assert policies
+    assert audit not in json.dumps(policies)
 
 
 def test_every_function_runs_on_the_processor_and_python_of_the_stage(walk: Walk) -> None:
@@ -151,7 +159,16 @@ def test_a_business_table_has_the_declared_keys_as_strings(declared: Walk) -> No
 
 def test_outputs_have_plain_names(declared: Walk) -> None:
     workers = ("Paying", "Reading", "InOrder", "Slow", "Added")
-    expected = {"Api", "LookoutFunction", "JobsTable", "OutboxTable", "AlarmTopic", "TableOrders", "TableOrderLines"}
+    expected = {
+        "Api",
+        "AuditLog",
+        "LookoutFunction",
+        "JobsTable",
+        "OutboxTable",
+        "AlarmTopic",
+        "TableOrders",
+        "TableOrderLines",
+    }
     expected |= {"TableUsers", "TableUserOrders", "TableInventory", "TableInvoices"}  # what the front door shows
     expected |= {f"{kind}{name}" for kind in ("Queue", "DeadLetterQueue", "Consumer", "Mapping") for name in workers}
     assert set(declared.template["Outputs"]) == expected

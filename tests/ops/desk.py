@@ -115,6 +115,7 @@ class Desk:
     sent: list[tuple[str, Outgoing]] = field(default_factory=list)
 
     typed: str = ""  # in the editor
+    terminal: bool = False  # whether people look at `err`
 
     def __post_init__(self) -> None:
         self.clock = FakeClock()
@@ -130,7 +131,10 @@ class Desk:
 
     def run(self, *words: str) -> int:
         """Give the exit status; `out` and `err` are what was written by this command."""
-        out, err = (Console(file=io.StringIO(), width=200, highlight=False) for _ in range(2))
+        out, err = (
+            Console(file=io.StringIO(), width=200, highlight=False, force_terminal=terminal)
+            for terminal in (False, self.terminal)
+        )
         tools = Tools(
             out=out,
             err=err,

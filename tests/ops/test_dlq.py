@@ -404,3 +404,12 @@ def test_letters_are_chosen_by_the_time_at_which_they_died() -> None:
     for word, count in (("--since", 0), ("--until", 1)):
         assert desk.run("dlq", "list", word, "2026-01-01T12:00:00+00:00", "--json") == Exit.DONE
         assert len(desk.json["letters"]) == count
+
+
+def test_people_at_a_terminal_see_how_far_a_replay_is() -> None:
+    desk = desk_with("k1", "k2", "k3")
+    desk.terminal = True
+    ends_well(desk)
+    assert desk.run("dlq", "replay", "--all") == Exit.DONE
+    assert "3/3" in desk.err
+    assert "ended 3" in desk.err

@@ -510,3 +510,16 @@ def test_a_job_that_changes_while_its_letter_is_held_is_left_and_nothing_is_sent
         report = house.replay()
     assert [left.fate for left in report.left] == [Fate.CHANGED]
     assert (house.dead(), house.queue.messages) == (["one"], {})
+
+
+def test_what_cannot_be_looked_through_in_time_is_told_and_not_taken_for_nothing() -> None:
+    house = house_with(*(f"n{number}" for number in range(25)))
+    receive = house.letters.receive
+
+    class Slow(Refusing):
+        def receive(self, hidden: timedelta) -> Any:
+            house.clock.pass_(timedelta(seconds=20))
+            return receive(hidden)
+
+    house.letters = Slow(house.letters)  # type: ignore[assignment]
+    assert house.replay(Selection(ids=("n-nowhere",))).stop is Stop.NOT_FOUND

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import SecretStr  # noqa: TC002 - pydantic reads it when it runs
 
 from shared.errors import DeclarationError
 from shared.job import job
 from shared.masked import Masked, masked
 from shared.payload import Payload
-
-if TYPE_CHECKING:
-    from pydantic import SecretStr
 
 
 class Card(Payload):
