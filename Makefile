@@ -14,7 +14,7 @@ ENVIRONMENT := .venv/.made
 unexport PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help demo local test check synth simulate clients faults soak drill mutants api openapi format clean
+.PHONY: help demo local test check synth simulate clients faults soak drill mutants api openapi contract format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -60,6 +60,9 @@ api: $(ENVIRONMENT) ## Schemathesis at length against the front door: ARGS="--ma
 
 openapi: $(ENVIRONMENT) ## docs/openapi.json from the declarations
 	$(PYTHON) -m functions.openapi
+
+contract: $(ENVIRONMENT) ## the golden file of each new version of a payload; refuses to change a released one
+	@$(PYTHON) -m tests.contracts
 
 format: $(ENVIRONMENT) ## put the code into shape
 	.venv/bin/ruff format .

@@ -14,12 +14,21 @@ from pydantic import BaseModel, Field, ValidationError
 
 from shared.dependency import Dependency
 from shared.errors import Ambiguous, DeadLetter, Rejected, RetryLater, Unavailable
+from shared.gate import CircuitBreaker, RetryBudget
+from shared.rate import Rate
 
 if TYPE_CHECKING:
     from shared.dependency import Reply
     from shared.unit_of_work import UnitOfWork
 
-INVENTORY_SYSTEM = Dependency("inventory-system", timeout=timedelta(seconds=10))
+# The outside system is not ours: what five users' pages ask for does not trouble it. Reading needs no key.
+INVENTORY_SYSTEM = Dependency(
+    "inventory-system",
+    timeout=timedelta(seconds=10),
+    rate=Rate(20, burst=40),
+    retries=RetryBudget(),
+    breaker=CircuitBreaker(),
+)
 OK, NOT_FOUND, GONE = 200, 404, 410
 PAGE_LINES = 500
 MOST_LINES = 10_000

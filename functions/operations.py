@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from functions.answers import PROBLEM, answer, refusal
 from functions.caller import body_of, for_owner, header_of, query_of, trace_of
 from shared.errors import Malformed, Unavailable
-from shared.intake import Outdated
+from shared.intake import FIRST_VERSION, Outdated
 from shared.message import check_run_at
 from shared.operation import OperationStatus, operation_of, record_of
 from shared.owned_jobs import MOST_LISTED, Place
@@ -54,11 +54,19 @@ class Operations:
         if job_type in self.intake.job_types.by_name:
             self._demand_open(job_type)
         condition = self.conditions.of(job_type, event)
-        run_at = _time_of(query_of(event, "run_at").get("run_at"))
+        query = query_of(event, "run_at", "version")
+        run_at, version = _time_of(query.get("run_at")), _version_of(query.get("version"))
         trace = trace_of(event)
         try:
             receipt = self.intake.accept(
-                owner, job_type, key, body_of(event), run_at=run_at, trace=trace, condition=condition
+                owner,
+                job_type,
+                key,
+                body_of(event),
+                version=version,
+                run_at=run_at,
+                trace=trace,
+                condition=condition,
             )
         except Outdated as outdated:
             headers = {} if outdated.etag is None else {"ETag": outdated.etag}
@@ -159,6 +167,14 @@ def _time_of(text: str | None) -> datetime | None:
         raise Malformed("invalid-query", "run_at: a_time_with_its_zone")
     check_run_at(moment)  # also so that it has a time in UTC
     return moment.astimezone(UTC)
+
+
+def _version_of(text: str | None) -> int:
+    if text is None:
+        return FIRST_VERSION
+    if not re.fullmatch("[1-9][0-9]{0,5}", text):
+        raise Malformed("invalid-query", "version: a_number_from_1")
+    return int(text)
 
 
 def _limit_of(text: str | None) -> int:

@@ -1,7 +1,7 @@
 """Finds what nobody else sends: runs every minute, and does nothing that could not be done twice.
 
 Committed messages that still wait although the stream has had its time; jobs that have not ended and whose message is
-gone; occurrences of jobs that recur.
+gone; occurrences of jobs that recur; brakes on queues whose time is up, in case that who set them is dead.
 
 A stream may be off for longer than it keeps its records, or give up on some. What waits is found by a sparse index,
 looked at consistently, and sent as the relay sends it; sending twice is harmless, since the idempotency key is in the body.
@@ -17,10 +17,13 @@ from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
 from shared.backends.aws import client
+from shared.backends.brakes import DynamoDBBrakes
+from shared.backends.mappings import LambdaMappings, Mapped
 from shared.backends.outbox import DynamoDBOutbox
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.backends.sqs import SqsQueue
 from shared.backends.unended import DynamoDBUnended
+from shared.brake import Watchdog
 from shared.clock import SystemClock
 from shared.each import try_each
 from shared.errors import Unavailable
@@ -103,6 +106,7 @@ class Round:
     sweeper: Sweeper
     rescue: Rescue
     recurring: Recurring
+    watchdog: Watchdog
 
     def make(self, until: datetime) -> None:
         """Make one round.
@@ -111,7 +115,8 @@ class Round:
             Unavailable: a store did not answer; the next round does what is left. So it does whatever is raised.
         """
         rescues = [partial(self.rescue.rescue, shard, until - RESERVE) for shard in range(SHARDS)]
-        try_each([self.recurring.post_due, partial(self.sweeper.sweep, until), *rescues])
+        sweep = partial(self.sweeper.sweep, until)
+        try_each([self.recurring.post_due, self.watchdog.make_round, sweep, *rescues])
 
 
 def connect(settings: Settings) -> Round:
@@ -122,10 +127,13 @@ def connect(settings: Settings) -> Round:
     clock, random, telemetry = SystemClock(), SystemRandom(), PowertoolsTelemetry("outbox-sweeper")
     unended = DynamoDBUnended(dynamodb, settings.jobs_table)
     relay = Relay(outbox, unended, queues.get, clock, random, telemetry)
+    mapped = {name: Mapped.read(text) for name, text in settings.mappings.items()}
+    brakes, mappings = DynamoDBBrakes(dynamodb, settings.jobs_table), LambdaMappings(client("lambda"), mapped)
     return Round(
         Sweeper(outbox, relay, clock, random, telemetry, GRACE * settings.pace),
         Rescue(unended, outbox, settings.routes, clock, telemetry),
         Recurring(outbox, _recurrences(settings), clock),
+        Watchdog(tuple(mapped), brakes, mappings, clock, telemetry),
     )
 
 

@@ -9,14 +9,24 @@ from urllib.parse import urlencode
 from pydantic import BaseModel, Field, ValidationError
 
 from shared.dependency import Dependency
-from shared.errors import Ambiguous, Rejected
+from shared.errors import Ambiguous, Rejected, Unavailable
+from shared.gate import CircuitBreaker, RetryBudget
+from shared.rate import Rate
 
 if TYPE_CHECKING:
     from shared.dependency import Reply
     from shared.item import Item
     from shared.unit_of_work import UnitOfWork
 
-PAYMENT_PROVIDER = Dependency("payment-provider", timeout=timedelta(seconds=10))
+PAYMENT_PROVIDER = Dependency(
+    "payment-provider",
+    timeout=timedelta(seconds=10),
+    rate=Rate(50),  # half of what its contract allows: consoles of the shop call it, too
+    concurrency=40,
+    retries=RetryBudget(),
+    breaker=CircuitBreaker(),
+    key_lifetime=timedelta(hours=24),
+)
 CREATED, OK, DECLINED, IN_PROGRESS = 201, 200, 402, 409
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -71,11 +81,14 @@ def find_charge(work: UnitOfWork, payment_intent_id: str) -> Charge | None:
     """What was charged for the intent, if anything.
 
     Raises:
-        Unavailable: or Ambiguous: no answer; asking again is harmless.
+        Unavailable: no answer, or none that makes sense; asking again is harmless.
         Rejected: the provider refuses to tell.
     """
     query = urlencode({"payment_intent_id": payment_intent_id})
-    reply = work.call(PAYMENT_PROVIDER, "GET", f"/v1/charges?{query}")
+    try:
+        reply = work.call(PAYMENT_PROVIDER, "GET", f"/v1/charges?{query}")
+    except Ambiguous as error:  # it may have read, which is nothing
+        raise Unavailable(str(error), dependency=PAYMENT_PROVIDER.name) from error
     if reply.status != OK:
         message = f"The provider answered {reply.status} to a question."
         raise Rejected(message, dependency=PAYMENT_PROVIDER.name, status=reply.status)

@@ -1,4 +1,4 @@
-"""What users read of their own things, through the versioned cache: `/me`, their orders, the summary of them, their inventory.
+"""What users read of their own things, through the versioned cache: `/me`, orders, the summary of them, inventory, invoices.
 
 Whose things they are is the verified identity's affair: nothing but the token's subject says which user is meant, and what is
 another's is as absent as what never was. The cache decides nothing; it is asked first.
@@ -16,6 +16,7 @@ from functions.answers import refusal, written_answer
 from functions.caller import for_owner, header_of, query_of, user_of
 from functions.conditional import read_etags
 from functions.inventory import INVENTORY, inventory_tag, load_inventory
+from functions.invoice_views import INVOICES, invoice_tag, load_invoice
 from functions.order_views import USER_ORDERS, load_order, load_summary, order_tag, summary_tag
 from functions.payments import ORDERS
 from functions.shown import ABSENT, Shown
@@ -40,6 +41,7 @@ TABLES: tuple[tuple[Table, tuple[Way, ...]], ...] = (
     (ORDERS, (Way.ITEM, Way.MANY)),
     (USER_ORDERS, (Way.ALL,)),
     (INVENTORY, (Way.ALL,)),
+    (INVOICES, (Way.ITEM,)),
 )
 LONGEST_ID = 200
 WAIT = timedelta(seconds=2)  # for another's load; then the source is asked, within the function's eight seconds
@@ -82,6 +84,12 @@ class Reads:
         """The copy of the user's inventory."""
         return self._read(inventory_tag(user), "inventory", lambda: load_inventory(self.source, user), at_least)
 
+    def invoice(self, user: str, invoice_id: str, at_least: Version | None = None) -> Shown | None:
+        """An invoice; the entry's name holds whose it is, as an order's does."""
+        if len(invoice_id) > LONGEST_ID:
+            return None
+        return self._read(invoice_tag(invoice_id), user, lambda: load_invoice(self.source, user, invoice_id), at_least)
+
     def _read(self, tag: str, name: str, load: Callable[[], Loaded], at_least: Version | None) -> Shown | None:
         text = load().value if self.cache is None else self.cache.read(tag, name, load, at_least=at_least, within=WAIT)
         return None if text is None else Shown.read(text)
@@ -108,6 +116,10 @@ def add_reads(app: APIGatewayHttpResolver, reads: Reads) -> None:
     @app.get("/me/inventory")
     def inventory() -> Response[str]:
         return show(reads.inventory)
+
+    @app.get("/me/invoices/<invoice_id>")
+    def invoice(invoice_id: str) -> Response[str]:
+        return show(lambda user, at_least: reads.invoice(user, invoice_id, at_least))
 
 
 def _shown(

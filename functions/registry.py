@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from functions import inventory, payments, users
+from functions import inventory, invoices, notifications, payments, users
 
-WORKERS = (payments.WORKER, users.WORKER, inventory.WORKER)
+WORKERS = (payments.WORKER, users.WORKER, inventory.WORKER, invoices.WORKER, notifications.WORKER)

@@ -28,5 +28,6 @@ READS = (
     Route("GET", "/me/orders/{order_id}"),
     Route("GET", "/me/order-summary"),
     Route("GET", "/me/inventory"),
+    Route("GET", "/me/invoices/{invoice_id}"),
 )
 ROUTES = (*OPERATIONS, *READS)

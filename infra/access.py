@@ -5,7 +5,7 @@ ElastiCache hands the string to the server as the rules of an ACL user; the test
 
 from __future__ import annotations
 
-PREFIXES = ("cache:", "lease:", "rate:")
+PREFIXES = ("cache:", "gate:", "lease:", "rate:")
 SCRIPTS = (
     "del",
     "get",
@@ -18,8 +18,14 @@ SCRIPTS = (
     "set",
     "time",
     "unlink",
+    "zadd",
+    "zcard",
+    "zcount",
+    "zrem",
+    "zremrangebyscore",
+    "zscore",
 )
-SENT = ("eval",)  # an ACL checks what is sent, and then each call of a script
+SENT = ("eval", "scan")  # an ACL checks what is sent, and then each call of a script
 # A cluster client asks once which node has which slots and where each command has its keys, and says ASKING to the node
 # that a slot is moving to. AUTH needs no permission.
 DISCOVERY = ("asking", "cluster|slots", "command")

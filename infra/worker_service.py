@@ -9,6 +9,7 @@ from constructs import Construct
 
 from infra.constructs.alarms import QueueAlarms
 from infra.constructs.function import Function, Shape
+from infra.constructs.lookout import Mapped
 from infra.constructs.mapping import consume_queue
 from infra.constructs.queue_pair import QueuePair
 from infra.grants import CONSUME, JOB_RECORDS, OUTBOX_WRITE, SEND, TABLE, allow_queue, allow_table
@@ -60,12 +61,13 @@ class WorkerService(Construct):
         )
         self.function = function.resource
         self._grant(function.role)
-        consume_queue(self, worker, self.queues.source, self.function)
+        self.mapped = Mapped(worker, consume_queue(self, worker, self.queues.source, self.function))
         QueueAlarms(self, "Alarms", worker=worker, queues=self.queues, topic=foundation.topic)
         stack, name = Stack.of(self), camel(worker.name)
         CfnOutput(stack, f"Queue{name}", value=self.queues.source.queue_url)
         CfnOutput(stack, f"DeadLetterQueue{name}", value=self.queues.dead_letters.queue_url)
         CfnOutput(stack, f"Consumer{name}", value=self.function.function_name)
+        CfnOutput(stack, f"Mapping{name}", value=self.mapped.settings[worker.name])
 
     def _grant(self, role: iam.IRole) -> None:
         allow_queue(role, self.queues.source, CONSUME)

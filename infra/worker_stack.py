@@ -1,4 +1,4 @@
-"""The stack: its foundation (or a given one), the outbox relay and sweeper, and a service for each worker."""
+"""The stack: its foundation (or a given one), the outbox relay and sweeper, the lookout, and a service for each worker."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from aws_cdk import Stack
 from infra.constructs.dashboard import Dashboard
 from infra.constructs.foundation import Foundation
 from infra.constructs.front_door import FrontDoor
+from infra.constructs.lookout import Lookout
 from infra.constructs.relay import OutboxRelay
 from infra.constructs.sweeper import OutboxSweeper
 from infra.names import camel
@@ -55,6 +56,7 @@ class WorkerStack(Stack):
         self.relay = OutboxRelay(self, "OutboxRelay", foundation=self.foundation, package=package)
         self.dashboard.add_relay(self.relay.function, self.relay.failures)
         self.sweeper = OutboxSweeper(self, "OutboxSweeper", foundation=self.foundation, package=package)
+        self.lookout = Lookout(self, "Lookout", foundation=self.foundation, package=package)
         if stage.identity is not None:
             FrontDoor(self, "FrontDoor", identity=stage.identity, foundation=self.foundation, package=package)
         self.services: dict[str, WorkerService] = {}
@@ -76,6 +78,7 @@ class WorkerStack(Stack):
         )
         self.services[worker.name] = service
         self.relay.serve(worker, service.queues.source)
-        self.sweeper.serve(worker, service.queues.source)
+        self.sweeper.serve(service.mapped, service.queues.source)
+        self.lookout.watch(service.mapped)
         self.dashboard.add_worker(worker.name, service.queues, service.function)
         return service

@@ -96,6 +96,7 @@ class Observation:
         jobs: by job type and idempotency key.
         postings: all items of the outbox.
         charges: by intent.
+        notices: the versions of which a notice was sent, by invoice.
         requests: how many requests to charge the provider has had, by intent.
         shortest_waits: seconds between two requests for one intent, by intent.
         provoked: intents for which the provider has done all the harm it was to do.
@@ -120,6 +121,7 @@ class Observation:
     jobs: Mapping[tuple[str, str], JobSeen] = field(default_factory=dict)
     postings: tuple[PostingSeen, ...] = ()
     charges: Mapping[str, tuple[ChargeSeen, ...]] = field(default_factory=dict)
+    notices: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     requests: Mapping[str, int] = field(default_factory=dict)
     shortest_waits: Mapping[str, float] = field(default_factory=dict)
     provoked: frozenset[str] = frozenset()

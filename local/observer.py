@@ -79,6 +79,7 @@ class Observer:
             jobs=jobs,
             postings=tuple(_posting(item) for item in self._items("OutboxTable")),
             charges=_charges(ledger),
+            notices=_notices(self._stack.notifications.ledger()),
             requests=ledger["requests_by_intent"],
             shortest_waits=ledger["shortest_waits"],
             provoked=frozenset(ledger["provoked"]),
@@ -177,3 +178,10 @@ def _charges(ledger: Mapping[str, Any]) -> dict[str, tuple[ChargeSeen, ...]]:
         seen = ChargeSeen(charge["charge_id"], asked["amount"], asked["currency"], asked["order_id"])
         charges[asked["payment_intent_id"]] += (seen,)
     return dict(charges)
+
+
+def _notices(ledger: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    told: dict[str, tuple[int, ...]] = defaultdict(tuple)
+    for notice in ledger["notices"]:
+        told[notice["invoice_id"]] += (notice["version"],)
+    return dict(told)

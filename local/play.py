@@ -14,7 +14,7 @@ from local.observer import Observer
 from local.outbox_parts import OutboxParts
 from local.requests import ASKED
 from local.requests_verdict import judge_asked
-from local.seed import change_user, seed, seed_users
+from local.seed import change_user, seed, seed_invoices, seed_users
 from local.situations import SITUATIONS, Trouble
 from local.verdict import Result, judge
 
@@ -61,6 +61,7 @@ class Run:
         unrelayed = [asked for asked in ASKED if asked.without_relay]
         seed(self._stack, [each.order for each in (*SITUATIONS, *ASKED) if each.order is not None])
         seed_users(self._stack, SITUATIONS)
+        seed_invoices(self._stack, [each.invoice for each in SITUATIONS if each.invoice is not None])
         self.observation = self._observer.look()  # what is cached, and read over HTTP, before anything is sent
         self._switch_relay(on=False)
         self._ask("the relay is off", unrelayed)

@@ -1,4 +1,4 @@
-"""What is there before anything is sent: orders, what readers have cached about them, and users."""
+"""What is there before anything is sent: orders, what readers have cached about them, users, and invoices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from local.situations import AMOUNT, CURRENCY
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from local.situations import Order, Read, Situation
+    from local.situations import Invoice, Order, Read, Situation
     from local.stack import Stack
 
 
@@ -43,6 +43,22 @@ def seed_users(stack: Stack, situations: Iterable[Situation]) -> None:
     for situation in situations:
         if situation.read is not None and situation.read.changes:
             _put_user(stack, situation.read.user, 1)
+
+
+def seed_invoices(stack: Stack, invoices: Iterable[Invoice]) -> None:
+    """Put invoices into their table, each with one line of the demo's amount."""
+    for invoice in invoices:
+        item = invoice_item(invoice.invoice_id, invoice.user, invoice.version)
+        if invoice.calculated:
+            item |= {"calculated": {"N": str(invoice.version)}, "gross": {"S": AMOUNT}}
+        stack.clients.dynamodb.put_item(TableName=stack.outputs["TableInvoices"], Item=item)
+
+
+def invoice_item(invoice_id: str, user: str, version: int) -> dict[str, Any]:
+    """An open invoice with one line, whose totals nobody has calculated."""
+    line = {"description": "a thing", "unit_price": AMOUNT, "quantity": "1", "tax_rate": "0.19"}
+    item = written({"invoice_id": invoice_id, "user_id": user, "status": "open", "currency": CURRENCY}, version)
+    return {**item, "lines": {"L": [{"M": {name: {"S": value} for name, value in line.items()}}]}}
 
 
 def change_user(stack: Stack, read: Read) -> None:

@@ -72,11 +72,35 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
+class Invoice:
+    """An invoice that is in the table before anything is sent.
+
+    Attributes:
+        version: of the invoice then.
+        calculated: whether its totals are of that version already.
+        told: the versions of which its user must have been sent a notice in the end.
+    """
+
+    invoice_id: str
+    version: int = 2
+    calculated: bool = False
+    told: tuple[int, ...] = (3,)
+
+    @property
+    def user(self) -> str:
+        """Whose invoice it is."""
+        return f"user-of-{self.invoice_id}"
+
+
+@dataclass(frozen=True, slots=True)
 class JobEnd:
-    """How a job record must end: its status, and after how many attempts."""
+    """How a job record must end: its status, and after how many attempts.
+
+    The latter is None where it depends on whether the outside system served others meanwhile: only then its failures count.
+    """
 
     status: str = "completed"
-    attempts: int = 1
+    attempts: int | None = 1
 
 
 DONE = (JobEnd(),)
@@ -99,6 +123,7 @@ class Situation:
         reconciles: whether the answer stays unknown until another job asks.
         worker: whose queue and events.
         read: what a user reads of it.
+        invoice: what it is about, if it is about one.
     """
 
     name: str
@@ -112,12 +137,24 @@ class Situation:
     reconciles: bool = False
     worker: str = "payments"
     read: Read | None = None
+    invoice: Invoice | None = None
 
     @property
     def bodies(self) -> tuple[str, ...]:
         """The messages to send, as the event file has them."""
         event = json.loads((EVENTS.parent / self.worker / f"{self.name}.json").read_text(encoding="utf-8"))
         return tuple(record["body"] for record in event["Records"])
+
+
+CHANGED = Invoice("inv-changed")
+IN_TWO_VERSIONS = Invoice("inv-rollout")
+TOLD_WITHOUT_ANSWER = Invoice("lost-answer", calculated=True, told=(2,))
+
+
+def read_of_invoice(invoice: Invoice) -> Read:
+    """What its user reads of an invoice that is calculated meanwhile."""
+    before, after = (f'"{version}"' for version in (invoice.version, *invoice.told))
+    return Read(invoice.user, f"/me/invoices/{invoice.invoice_id}", before, after)
 
 
 SITUATIONS = (
@@ -139,11 +176,11 @@ SITUATIONS = (
         Order("order-declined", "pi_decline_card", ends="failed", charges=0),
         jobs=(JobEnd("failed"),),
     ),
-    Situation("provider-503-twice", Order("order-503", "pi_503x2_busy", requests=3), jobs=(JobEnd(attempts=3),)),
+    Situation("provider-503-twice", Order("order-503", "pi_503x2_busy", requests=3), jobs=(JobEnd(attempts=None),)),
     Situation(
         "provider-rate-limits",
         Order("order-429", "pi_429_hurry", requests=2),
-        jobs=(JobEnd(attempts=2),),
+        jobs=(JobEnd(attempts=None),),
         waits=timedelta(seconds=3),
     ),
     Situation("provider-is-slow", Order("order-slow", "pi_slow_late")),
@@ -166,9 +203,23 @@ SITUATIONS = (
     Situation("new-inventory", worker="inventory", read=Read("ok-new", "/me/inventory", None, '"1"')),
     Situation(
         "system-503-twice",
-        jobs=(JobEnd(attempts=3),),
+        jobs=(JobEnd(attempts=None),),
         worker="inventory",
         read=Read("503x2-busy", "/me/inventory", None, '"1"'),
+    ),
+    Situation("changed-invoice", worker="invoices", invoice=CHANGED, read=read_of_invoice(CHANGED)),
+    Situation(
+        "old-and-new-version",
+        duplicates=1,
+        worker="invoices",
+        invoice=IN_TWO_VERSIONS,
+        read=read_of_invoice(IN_TWO_VERSIONS),
+    ),
+    Situation(
+        "service-sends-and-times-out",
+        jobs=(JobEnd(attempts=2),),
+        worker="notifications",
+        invoice=TOLD_WITHOUT_ANSWER,
     ),
 )
 

@@ -68,6 +68,7 @@ class Stack:
     standin: Standin
     provider: Outside
     inventory: Outside
+    notifications: Outside
     publisher: Outside
     issuer: Issuer
     clients: Clients
@@ -86,8 +87,8 @@ class Stack:
         Raises:
             ProcessError: with the end of its output.
         """
-        parts = (self.standin.child, self.provider.child, self.inventory.child, self.publisher.child)
-        self.children.check(*parts)
+        outside = (self.provider, self.inventory, self.notifications, self.publisher)
+        self.children.check(self.standin.child, *(part.child for part in outside))
 
 
 @contextlib.contextmanager
@@ -109,6 +110,7 @@ def running_stack(progress: Callable[[str], None], logs: Path | None = None) -> 
         valkey.start()
         provider = _start_outside(children, folder / "provider", "local.provider", "--may-kill")
         inventory = _start_outside(children, folder / "inventory", "local.inventory_system")
+        notifications = _start_outside(children, folder / "notifications", "local.notification_service")
         publisher, issuer = _start_issuer(children, folder / "issuer")
         standin = start_standin(children, folder / "standin", valkey, progress)
         progress("deploying with the CDK command line")
@@ -117,11 +119,13 @@ def running_stack(progress: Callable[[str], None], logs: Path | None = None) -> 
         parameters = {
             "EndpointPaymentProvider": provider.endpoint,
             "EndpointInventorySystem": inventory.endpoint,
+            "EndpointNotificationService": notifications.endpoint,
             "Issuer": issuer.url,
         }
         outputs = deployment.deploy(adapted, parameters)
         clients = Clients.at(standin.endpoint)
-        yield Stack(children, valkey, standin, provider, inventory, publisher, issuer, clients, outputs, folder)
+        outside = (provider, inventory, notifications, publisher)
+        yield Stack(children, valkey, standin, *outside, issuer, clients, outputs, folder)
 
 
 def _synthesise(children: Children, folder: Path, progress: Callable[[str], None]) -> Path:

@@ -48,6 +48,9 @@ def judge(situation: Situation, sent: Sequence[Sent], observation: Observation) 
         checks |= _harm(situation, situation.order, sent, observation)
     if situation.read is not None:
         checks |= read_checks(situation.read, observation)
+    if situation.invoice is not None:
+        told = observation.notices.get(situation.invoice.invoice_id, ())
+        checks["notices"] = (list(situation.invoice.told), list(told))
     return Result(
         situation.name,
         {name: expected for name, (expected, _) in checks.items()},
@@ -64,15 +67,24 @@ def _messages(situation: Situation, account: Account, observation: Observation) 
         "duplicates": (situation.duplicates, account.duplicates),
         "dead_letters": (list(situation.dead_letters), [letter.reason for letter in account.dead_letters]),
         "lost": (0, account.lost),
-        "jobs": ([asdict(job) for job in situation.jobs], [asdict(job) for job in account.jobs]),
+        "jobs": ([asdict(job) for job in situation.jobs], _jobs(situation, account)),
     }
     if situation.dead_letters:
-        attempts = sum(job.attempts for job in situation.jobs)
+        attempts = sum(job.attempts or 0 for job in situation.jobs)
         checks["dossiers"] = (
             [{"attempts": attempts, "names_error": True, "times_fit": True}] * len(situation.dead_letters),
             [_dossier(letter, observation) for letter in account.dead_letters],
         )
     return checks
+
+
+def _jobs(situation: Situation, account: Account) -> list[dict[str, object]]:
+    """The records of its jobs, without the attempts that are not judged."""
+    seen: list[dict[str, object]] = [asdict(job) for job in account.jobs]
+    for expected, job in zip(situation.jobs, seen, strict=False):
+        if expected.attempts is None:
+            job["attempts"] = None
+    return seen
 
 
 def _dossier(letter: DeadLetter, observation: Observation) -> dict[str, object]:

@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from ops import dlq, enqueue, job, operation
+from ops import braking, dlq, enqueue, job, locks, operation, status
 from ops.deployed import find
 from ops.editor import in_editor
 from ops.exits import CommandError, Exit
 from ops.jobs import DynamoDBJobs
 from ops.place import STACK_VARIABLE, USUAL_STACK, go_local, go_to_aws
+from ops.running import AwsRunning
 from ops.together import side_by_side
 from ops.tools import Tools
 from shared.backends.audit_log import CloudWatchAudit, caller
 from shared.backends.aws import client
+from shared.backends.brakes import DynamoDBBrakes
+from shared.backends.mappings import LambdaMappings
 from shared.backends.operator_records import DynamoDBOperatorRecords
 from shared.backends.owned_jobs import DynamoDBOwnedJobs
 from shared.backends.sqs_dead_letters import SqsDeadLetters
@@ -32,7 +35,7 @@ from shared.runtime import producer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = (enqueue, operation, dlq, job)
+COMMANDS = (status, enqueue, operation, job, dlq, braking, locks)
 
 BATCH_SECONDS = 10.0  # a batch of large letters, or of fifty records, takes longer than a call of a worker may
 
@@ -59,6 +62,9 @@ def connected() -> Tools:
         caller=caller,
         side_by_side=side_by_side,
         edit=in_editor,
+        brakes=lambda table: DynamoDBBrakes(client("dynamodb"), table),
+        mappings=lambda mapped: LambdaMappings(client("lambda"), mapped),
+        running=AwsRunning,
         owned=lambda table: DynamoDBOwnedJobs(client("dynamodb"), table, clock, SystemRandom()),
     )
 

@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 
 from ops.exits import CommandError
 from shared.backends.aws import client
+from shared.backends.mappings import Mapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +39,15 @@ class Deployed:
     def dead_letters_of(self, worker: str) -> str:
         """The URL of a worker's dead-letter queue."""
         return self._output(f"DeadLetterQueue{''.join(part.capitalize() for part in worker.split('-'))}")
+
+    def mapping_of(self, worker: str) -> Mapped:
+        """A worker's event source mapping."""
+        return Mapped.read(self._output(f"Mapping{''.join(part.capitalize() for part in worker.split('-'))}"))
+
+    @property
+    def lookout(self) -> str:
+        """The name of the function that looks into the cache for operators."""
+        return self._output("LookoutFunction")
 
     def has(self, worker: str) -> bool:
         """Whether the stack runs that worker."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from functions.registry import WORKERS
 from ops.exits import CommandError, Exit
 from ops.explained import explained
-from shared.errors import Malformed
+from shared.errors import Malformed, NewerVersion
 from shared.job import JobTypes, Unique
 from shared.job_record import SYSTEM, operation_id, record_id
 from shared.limits import LONGEST_DELAY_SECONDS, check_group
@@ -37,11 +37,15 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], everywher
     source.add_argument("--payload", metavar="JSON", help="the job's arguments; by default {}")
     source.add_argument("--payload-file", metavar="FILE", help="a file with them")
     source.add_argument("-", dest="from_stdin", action="store_true", help="read them from standard input")
+    parser.add_argument(
+        "--version", type=int, metavar="N", help="of the payload's schema, if it is an earlier one that is still read"
+    )
     parser.add_argument("--run-at", metavar="ISO", help="do not run it before, like 2026-12-24T18:00:00+01:00")
     parser.add_argument(
         "--delay", type=int, default=0, metavar="S", help="seconds that it waits on the queue, up to 900"
     )
     parser.add_argument("--group", help="message group: order on a FIFO queue, fairness between groups on others")
+    parser.add_argument("--tenant", help="whose turn it takes on a standard queue, where no group is named")
     parser.add_argument("--dry-run", action="store_true", help="say what would be sent; asks AWS nothing")
     parser.set_defaults(run=run)
 
@@ -90,16 +94,20 @@ def _message(options: argparse.Namespace, job: Job[Any, Any], tools: Tools) -> M
     try:
         message = Message(
             job.name,
-            job.version,
+            job.version if options.version is None else options.version,
             check_key(options.key),
             payload_of(payload_text(options, tools)),
             run_at=_run_at(options.run_at),
             trace=begun(tools.tokens),
+            tenant=options.tenant,
         )
         check_schedule(message, tools.clock.now())
         typed_payload(read_message(message.body()), JobTypes.of(job))
     except Malformed as error:
         raise CommandError(refusal(job, error), Exit.REFUSED) from error
+    except NewerVersion as error:
+        text = f"--version {options.version}: {job.name} is at version {job.version}."
+        raise CommandError(text, Exit.REFUSED) from error
     if not 0 <= options.delay <= LONGEST_DELAY_SECONDS:
         text = f"--delay {options.delay}: a queue delays up to {LONGEST_DELAY_SECONDS} seconds; use --run-at."
         raise CommandError(text, Exit.REFUSED)

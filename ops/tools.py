@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ops.deployed import Deployed
     from ops.desk import Mapper
     from ops.jobs import Jobs
+    from ops.running import Running
+    from shared.backends.mappings import Mapped
+    from shared.brake import Brakes, Mappings
     from shared.clock import Clock, Tokens
     from shared.dead_letter_queue import DeadLetterQueue
     from shared.operator_records import OperatorRecords
@@ -44,6 +47,9 @@ class Tools:
         caller: who the credentials are of, as AWS names it.
         side_by_side: a block in which calls are made side by side.
         edit: lets people change a text in their editor.
+        brakes: which workers are braked, by the table's name.
+        mappings: the event source mappings that are named.
+        running: looks at what runs in a stack.
     """
 
     out: Console
@@ -61,6 +67,9 @@ class Tools:
     caller: Callable[[], str]
     side_by_side: Callable[[], AbstractContextManager[Mapper]]
     edit: Callable[[str], str]
+    brakes: Callable[[str], Brakes]
+    mappings: Callable[[Mapping[str, Mapped]], Mappings]
+    running: Callable[[Deployed], Running]
 
     def show(self, fields: Mapping[str, object], *, as_json: bool) -> None:
         """Write fields: a line each, or one JSON object in a line; what is None is left out of the first."""

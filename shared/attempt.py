@@ -15,31 +15,37 @@ from shared.errors import (
     ClaimLost,
     LeaseLost,
     NoAnswer,
+    NotNow,
     OutcomeUnknown,
     Postpone,
     Refused,
     SettingsError,
     Stopping,
     Unavailable,
+    Unrepeatable,
 )
 from shared.failpoints import Failpoint, failpoint
 from shared.job_record import Commit, Release, Status
 from shared.limits import check_value
 from shared.outbox import posting_of
 from shared.outcome import Because, DeadLettered, Failed, Outcome, Postponed, Retried, Unknown, failure_of, is_spent
-from shared.retry import LONGEST_WAIT, classify
+from shared.retry import LONGEST_WAIT, Kind, classify
 from shared.strict_json import json_text
 from shared.worker import LONGEST_POSTPONEMENT, SHORTEST_POSTPONEMENT
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from shared.claim import Granted
     from shared.clock import Surroundings
     from shared.delivery import Delivery
     from shared.job_record import JobRecords
+    from shared.outbox import Posting
     from shared.run import Run
     from shared.tag import Tag
     from shared.telemetry import Telemetry
     from shared.unit_of_work import UnitOfWork
+    from shared.way import Way
 
 RESULT_BYTES = 64 * 1024  # kept in the job record beside the payload
 SHORTEST_WAIT = timedelta(milliseconds=100)
@@ -71,8 +77,10 @@ class Attempts:
             self.records.commit(granted.hold, commit, self.here.clock.now())
         except OutcomeUnknown as error:
             return self._stopped(run, granted, work, error)
+        except Unrepeatable as error:
+            return self._stopped(run, granted, work, error)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is classified here, once
-            return self._failed(run, granted, error)
+            return self._failed(run, granted, error, work.calls.way)
         failpoint(Failpoint.COMMITTED)
         return Committed(tags)
 
@@ -82,14 +90,43 @@ class Attempts:
         share = self.pace * (0.5 + self.here.random.random() / 2)
         return Postponed(timedelta(seconds=ceiling.total_seconds() * share), because)
 
+    def later(self, delivery: Delivery, because: Because, wait: timedelta) -> Postponed:
+        """Wait for what is told, and then some, as for every postponement."""
+        return Postponed(_within_reason(wait + self.postponed(delivery, because).after), because)
+
     def misconfigured(self, delivery: Delivery, error: SettingsError) -> Postponed:
         """Wait for the deploy that cures it, and say what to set: the text of such an error is advice, without values."""
         self.telemetry.warn("misconfigured", message_id=delivery.message_id, advice=str(error))
         return self.postponed(delivery, Because.MISCONFIGURED)
 
-    def _failed(self, run: Run, granted: Granted, error: Exception | SystemExit) -> Outcome:
+    def _failed(self, run: Run, granted: Granted, error: Exception | SystemExit, way: Way | None = None) -> Outcome:
         """Spend the attempt or give it back; the claim is released unless the message is to be dead-lettered."""
         now = self.here.clock.now()
+        unspent = self._unspent(run, granted, error, now)
+        if unspent is not None:
+            return unspent
+        verdict = classify(error)
+        failure = failure_of(error, now)
+        is_outside = verdict.kind is Kind.TRANSIENT and verdict.dependency is not None
+        if is_outside and way is not None and way.excuses(verdict.dependency or ""):
+            postponed = self.later(run.delivery, Because.DEPENDENCY_DOWN, verdict.after or timedelta(0))
+            self._release(granted, Release(now + postponed.after, failure, gives_attempt_back=True))
+            return postponed
+        if is_spent(verdict.kind, granted.attempt, run.job.retry.attempts_for(verdict.kind)):
+            return DeadLettered(
+                failure,
+                run.death + 1,
+                attempts=granted.attempt,
+                first_failure=granted.first_failure or failure,
+                hold=granted.hold,
+                names=run.names,
+            )
+        after = _within_reason(verdict.after or run.job.retry.wait(granted.attempt, self.here.random))
+        self._release(granted, Release(now + after, failure))
+        return Retried(after, failure, granted.attempt)
+
+    def _unspent(self, run: Run, granted: Granted, error: Exception | SystemExit, now: datetime) -> Postponed | None:
+        """Give the attempt back where the error says by itself that none is spent; None where it does not."""
         match error:
             case ClaimLost():
                 return self.postponed(run.delivery, Because.CLAIM_LOST)
@@ -106,6 +143,12 @@ class Attempts:
                 after = _within_reason(asked)
                 self._release(granted, Release(now + after, gives_attempt_back=True))
                 return Postponed(after, Because.ASKED)
+            case NotNow(after=after, is_open=is_open):
+                # Longer than the gate says, and by chance: those that wait do not all come back in one moment.
+                because = Because.DEPENDENCY_OPEN if is_open else Because.DEPENDENCY_LIMITED
+                postponed = self.later(run.delivery, because, after)
+                self._release(granted, Release(now + postponed.after, gives_attempt_back=True))
+                return postponed
             case Stopping():
                 self._release(granted, Release(now, gives_attempt_back=True))
                 return Postponed(timedelta(0), Because.STOPPING)
@@ -113,27 +156,20 @@ class Attempts:
                 self.telemetry.count("lease_lost", run.job.name)
                 self._release(granted, Release(now, gives_attempt_back=True))
                 return self.postponed(run.delivery, Because.LEASE_LOST)
-        verdict = classify(error)
-        failure = failure_of(error, now)
-        if is_spent(verdict.kind, granted.attempt, run.job.retry.attempts_for(verdict.kind)):
-            return DeadLettered(
-                failure,
-                run.death + 1,
-                attempts=granted.attempt,
-                first_failure=granted.first_failure or failure,
-                hold=granted.hold,
-                names=run.names,
-            )
-        after = _within_reason(verdict.after or run.job.retry.wait(granted.attempt, self.here.random))
-        self._release(granted, Release(now + after, failure))
-        return Retried(after, failure, granted.attempt)
+        return None
 
-    def _stopped(self, run: Run, granted: Granted, work: UnitOfWork, error: OutcomeUnknown) -> Outcome:
-        """Stop the job and send its reconciling job, in one transaction; nothing that was staged is written."""
+    def _stopped(self, run: Run, granted: Granted, work: UnitOfWork, error: OutcomeUnknown | Unrepeatable) -> Outcome:
+        """Stop the job and send its reconciling job, in one transaction; nothing that was staged is written.
+
+        Without a reconciling job it waits for people: what may have been done is not done again.
+        """
         now = self.here.clock.now()
         try:
-            posting = posting_of(work.named(error.reconcile), self.here.tokens(), self.worker, group=run.delivery.group)
-            commit = Commit(Status.UNKNOWN, postings=(posting,), failure=failure_of(error, now))
+            postings: tuple[Posting, ...] = ()
+            if isinstance(error, OutcomeUnknown):
+                message, name = work.named(error.reconcile), self.here.tokens()
+                postings = (posting_of(message, name, self.worker, group=run.delivery.group),)
+            commit = Commit(Status.UNKNOWN, postings=postings, failure=failure_of(error, now))
             self.records.commit(granted.hold, commit, now)
             failpoint(Failpoint.COMMITTED)
         except Exception as failed:  # noqa: BLE001 - as for every attempt

@@ -48,11 +48,18 @@ class Claim(JobRequest):
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """The job is held; this is its attempt number `attempt`, counted at the claim."""
+    """The job is held; this is its attempt number `attempt`, counted at the claim; the first one began at `begun_at`."""
 
     hold: Hold
     attempt: int
     first_failure: Failure | None = None
+    last_failure: Failure | None = None
+    begun_at: datetime | None = None
+
+    @classmethod
+    def of(cls, hold: Hold, view: JobView) -> Granted:
+        """What a record says once it is held."""
+        return cls(hold, view.attempts, view.first_failure, view.last_failure, view.begun_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +135,7 @@ def decide(seen: JobView | None, claim: Claim, now: datetime) -> Answer | Step: 
     if _has_expired(seen, now):
         return Step.RESET
     if seen.status is Status.RUNNING and seen.token == claim.token:
-        return Granted(Hold(claim.record, claim.token), seen.attempts, seen.first_failure)
+        return Granted.of(Hold(claim.record, claim.token), seen)
     if _begins_again(seen, claim):
         return Step.RESET
     if differs(seen.fingerprint, claim.fingerprint):
@@ -167,6 +174,11 @@ def _begins_again(seen: JobView, claim: Claim) -> bool:
     return seen.status in OVER and seen.ended_at < claim.reopens
 
 
+def is_another_job(seen: JobView, claim: Claim, now: datetime) -> bool:
+    """Whether a record that is begun anew stands for another job now, and not for a dead letter's next life."""
+    return _has_expired(seen, now) or _begins_again(seen, claim)
+
+
 def names_before(seen: JobView) -> tuple[str, ...]:
     """The names of the messages whose jobs the key has named so far, the latest of them."""
     known = [name for name in seen.earlier if name != seen.job_id]
@@ -178,5 +190,5 @@ def _has_expired(seen: JobView, now: datetime) -> bool:
 
 
 def differs(stored: str, claimed: str) -> bool:
-    """Whether two fingerprints name different payloads; those of different schema versions cannot be compared."""
+    """Whether two fingerprints name different payloads; those that were read in different ways cannot be compared."""
     return stored.partition(":")[0] == claimed.partition(":")[0] and stored != claimed

@@ -84,6 +84,24 @@ class Ambiguous(TahanError):  # noqa: N818
         self.dependency = dependency
 
 
+class Unrepeatable(Ambiguous):
+    """It may have been done, and the service takes no key: ask it, by a reconciling job; the job never calls again by itself."""
+
+
+class AlreadyCalled(Unrepeatable):
+    """An earlier attempt was about to call, and nobody knows how that ended: nothing was sent now."""
+
+
+class NotNow(TahanError):  # noqa: N818
+    """A dependency is not to be called now: let it fly, the job is postponed and its attempt given back."""
+
+    def __init__(self, message: str, *, dependency: str, after: timedelta, is_open: bool) -> None:
+        super().__init__(message)
+        self.dependency = dependency
+        self.after = after
+        self.is_open = is_open
+
+
 class Rejected(TahanError):  # noqa: N818
     """A service answered that it will not do it (4xx): repeating the same request cannot help."""
 

@@ -1,7 +1,7 @@
 """The life of one delivery, from its text to its outcome: the file to read first.
 
 1. parse: a message that can never run is dead-lettered at once; a payload from the future waits.
-2. admit: with too little time left it waits; no attempt exists yet.
+2. admit: with too little time left, or while a dependency's breaker is known to be open, it waits; no attempt exists yet.
 3. lease: one job at a time works on a lock key; contention waits a moment here, then on the queue. Redis gone: go on or
    wait, as declared.
 4. claim: the job record grants one more attempt, or says that the job has ended, is held, is too early, or is spent.
@@ -21,6 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from shared.attempt import Committed
+from shared.calls import Calls
 from shared.claim import Ended, Granted, HeldByOther, KeyReused, NotAccepted, Spent, StaleCopy, TooEarly
 from shared.errors import CacheUnavailable, Malformed, NewerVersion, Refused, SettingsError, Unavailable
 from shared.failpoints import Failpoint, failpoint
@@ -37,12 +38,13 @@ if TYPE_CHECKING:
     from shared.delivery import Delivery
     from shared.dependency import Transport
     from shared.item import ItemStore
-    from shared.job_record import JobRecords
+    from shared.job_record import Hold, JobRecords
     from shared.locking import Locking
     from shared.preparation import Preparation, Prepared
     from shared.run import Run
     from shared.tag import Tag
     from shared.telemetry import Telemetry
+    from shared.way import Ways
     from shared.worker import Worker
 
 CLAIM_MARGIN = timedelta(seconds=1)  # after the invocation's end, for clocks that differ
@@ -67,6 +69,7 @@ class Execution:
     preparation: Preparation
     locking: Locking
     transport: Transport
+    ways: Ways
     attempts: Attempts
     here: Surroundings
     telemetry: Telemetry
@@ -112,6 +115,8 @@ class Execution:
             raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.LEASE_LOST))
         if self.here.clock.now() + run.job.timeout > run.until - self._reserve:
             raise _LeavesEarly(Postponed(timedelta(seconds=1), Because.TOO_LITTLE_TIME))
+        if (wait := self.ways.shut_for(run.job.dependencies)) > timedelta(0):
+            raise _LeavesEarly(self.attempts.later(run.delivery, Because.DEPENDENCY_OPEN, wait))
 
     def _wait_for(self, moment: datetime, run: Run) -> None:
         """Return if the job may run by now. On a FIFO queue it would keep its group waiting: it is refused there."""
@@ -178,7 +183,15 @@ class Execution:
             heartbeat.begin(granted.hold, deadline)
         work = UnitOfWork(
             items=self.items,
-            transport=self.transport,
+            calls=Calls(
+                self.transport,
+                self.here.clock,
+                self.here.tokens,
+                way=self.ways.way(run.job.name, granted.last_failure),
+                intents=_Intents(self.records, granted.hold),
+                begun_at=granted.begun_at,
+                trace=run.trace,
+            ),
             clock=self.here.clock,
             tokens=self.here.tokens,
             worker=self.worker.name,
@@ -191,6 +204,7 @@ class Execution:
             stopping=self.here.stopping,
             record=run.message.record,
             trace=run.trace,
+            tenant=run.message.tenant,
             fifo=self.worker.fifo,
             random=self.here.random,
             fences=partial(self.records.fence, granted.hold, run.locks[0]) if run.locks else None,
@@ -249,6 +263,20 @@ class Execution:
         """The wait until a moment, a little later, spread."""
         spread = timedelta(seconds=1 + self.here.random.random())
         return max(moment - self.here.clock.now(), timedelta(0)) + spread
+
+
+@dataclass(frozen=True, slots=True)
+class _Intents:
+    """Those of one attempt, in its job's record."""
+
+    records: JobRecords
+    hold: Hold
+
+    def intend(self, dependency: str) -> bool:
+        return self.records.intend(self.hold, dependency)
+
+    def withdraw(self, dependency: str) -> None:
+        self.records.withdraw(self.hold, dependency)
 
 
 def _hopeless(run: Run, answer: Spent | KeyReused | NotAccepted, now: datetime) -> DeadLettered:

@@ -23,6 +23,7 @@ class Failpoint(StrEnum):
     CLAIMED = "claimed"
     ITEM_READ = "item-read"
     FENCED = "fenced"  # a fencing number is allocated
+    INTENDED = "intended"  # an intent is written, before a call that cannot be repeated
     CALLING = "calling"  # an outside call is about to be sent
     CALLED = "called"  # its answer is here
     BEAT_CLAIM = "beat-claim"  # a heartbeat has prolonged the claim
@@ -43,6 +44,8 @@ class Failpoint(StrEnum):
     RELAY_GAVE_UP = "relay-gave-up"  # the job of what cannot be sent is told so, the message is not parked
     RELAY_PARKED = "relay-parked"
     RESCUED = "rescued"  # a lost message is in the outbox anew, the job record does not know
+    BRAKE_NOTED = "brake-noted"  # a brake is written, the mapping runs as before
+    BRAKE_FREED = "brake-freed"  # the mapping runs again, the brake is still written
     LETTERS_TAKEN = "letters-taken"  # dead letters are hidden from others, nothing is done
     REOPENED = "reopened"  # the jobs of dead letters are accepted again, no copy is sent
     COPIES_SENT = "copies-sent"  # copies are on the worker's queue, their dead letters are still there

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from shared.trace import Trace
 
 BODY_BYTES = 256 * 1024
+FIRST_VERSION = 1
 TRIES = 5  # generations of one key that are tried before the client is asked to come again
 _REUSED = ("idempotency-key-reused", "this key was used with another payload: take a new key")
 
@@ -89,19 +90,22 @@ class Intake:
         key: str | None,
         body: str,
         *,
+        version: int = FIRST_VERSION,
         run_at: datetime | None = None,
         trace: Trace | None = None,
         condition: Callable[[Any], None] | None = None,
     ) -> Receipt:
         """Accept a job for its owner, or find the one that was accepted under this key.
 
+        `version` is that of the payload, as in a message the first one by default: a client that never heard of versions goes
+        on as it is. Earlier ones are read as they are from a queue.
         `condition` gets the typed payload and raises what keeps the job from being accepted. It is looked at before the
         acceptance and not with it: the job's own commit demands that what it reads is unchanged.
 
         Raises:
             Outdated, Absent: the condition says so, and no job was accepted under this key.
             UnknownJobType: nothing of that name is open.
-            Malformed: the key, the payload or `run_at`; its reason is stable, its detail names fields and no values.
+            Malformed: the key, the payload, its version or `run_at`; its reason is stable, its detail names fields and no values.
             TooLarge: the body.
             OtherPayloadForKey: the key names a job with another payload.
             Unavailable: nothing is accepted, or all of it; the same request tells.
@@ -109,20 +113,23 @@ class Intake:
         job = self.job_types.by_name.get(job_type)
         if job is None:
             raise UnknownJobType("unknown-job-type", "no such job type is open here")
+        if version > job.version:  # on a queue it would wait for a deploy; a client can ask again
+            raise Malformed("schema-unsupported", f"version {version} is not known yet, {job.version} is")
         now = self.here.clock.now()
         message = Message(
             job.name,
-            job.version,
+            version,
             check_key(key),
             _payload(body),
             enqueued_at=now,
             run_at=run_at,
             trace=trace or begun(self.here.tokens),
+            tenant=owner,  # whose turn it takes; the owner itself is in the record alone
         )
         check_run_at(run_at)
         check_schedule(message, now)
         _, payload = typed_payload(message, self.job_types)
-        asked = _Asked(job, owner, message, fingerprint(message, payload))
+        asked = _Asked(job, owner, message, fingerprint(message, payload, job.version))
         if condition is not None:
             self._demand(condition, payload, asked)
         return self._accept_generation(asked, now) if job.unique is Unique.WHILE_ACTIVE else self._accept(asked, now)

@@ -23,10 +23,11 @@ from shared.strict_json import json_text
 from shared.table import Access
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from shared.unit_of_work import UnitOfWork
+    from shared.upgrading import Upgrade
 
 DEFAULT_LEASE = timedelta(seconds=30)
 DEFAULT_LOCK_WAIT = timedelta(seconds=1)
@@ -70,10 +71,16 @@ class Job(Generic[P, R]):
     open_to_clients: bool = False
     unique: Unique = Unique.FOR_EVER
     cron: str | None = None
+    upgrades: Mapping[int, Upgrade] = field(default_factory=dict, hash=False)
 
     def __call__(self, payload: P, work: UnitOfWork) -> R:
         """Run the handler."""
         return self.handler(payload, work)
+
+    @property
+    def oldest(self) -> int:
+        """The oldest version of its payload that is still read."""
+        return min(self.upgrades, default=self.version)
 
     @property
     def accesses(self) -> tuple[Access, ...]:
@@ -85,19 +92,27 @@ class Job(Generic[P, R]):
         """The outside systems this job may call."""
         return tuple(use for use in self.uses if isinstance(use, Dependency))
 
-    def message(self, payload: P, key: str, *, record: str | None = None, run_at: datetime | None = None) -> Message:
+    def message(
+        self,
+        payload: P,
+        key: str,
+        *,
+        record: str | None = None,
+        run_at: datetime | None = None,
+        tenant: str | None = None,
+    ) -> Message:
         """The message that asks for this job; the key names the intent, and one key is one job.
 
         `record` is that of a job which a client asked for through the front door, to be run again. Before `run_at` the job
-        does not run.
+        does not run. `tenant` is whose turn it takes on a standard queue, for fairness; it decides nothing else.
 
         Raises:
-            Malformed: the key is blank, too long, or not printable ASCII; or the consumer would refuse the payload.
+            Malformed: the key is blank, too long, or not printable ASCII; or the consumer would refuse the payload or the tenant.
             Refused: the payload holds half a surrogate pair.
         """
         text = json_text(payload.model_dump(mode="json"))
         check_text(text, f"The payload of {self.name}")
-        message = Message(self.name, self.version, check_key(key), text, record=record, run_at=run_at)
+        message = Message(self.name, self.version, check_key(key), text, record=record, run_at=run_at, tenant=tenant)
         read_message(message.body())  # what the consumer would refuse is refused here
         return message
 
@@ -131,12 +146,13 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
     open_to_clients: bool = False,
     unique: Unique = Unique.FOR_EVER,
     cron: str | None = None,
+    upgrades: Mapping[int, Upgrade] | None = None,
 ) -> Callable[[Callable[[P, UnitOfWork], R]], Job[P, R]]:
     """Declare the function below as the handler of a job type.
 
     Args:
         name: stable name on the queue, in logs and metrics; not the function's name, so that may change.
-        version: version of the payload's schema, 1 or more.
+        version: version of the payload's schema, 1 or more. Whatever changes the schema is a new version.
         timeout: how long one attempt may take.
         max_latency: the objective from enqueue to completion; an alarm watches the oldest message by it.
         retry: attempts and waits.
@@ -154,6 +170,9 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
             is repeated after the end is another job, and does its work again.
         cron: when the job recurs: minute, hour, day of month, month, day of week, in UTC. Its payload is empty, and its
             keys are unique while it is active: an occurrence that comes while the last is still at it is left out.
+        upgrades: how payloads of earlier versions become current, by version: `upgrades[1]` takes the payload of version 1
+            as JSON has it, a dict whose numbers with a fraction are Decimal, and gives that of version 2. Each is pure.
+            What is older than the oldest of them is dead-lettered.
 
     Raises:
         DeclarationError: with the repair.
@@ -177,6 +196,7 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
             open_to_clients=open_to_clients,
             unique=unique if cron is None else Unique.WHILE_ACTIVE,
             cron=cron,
+            upgrades=dict(upgrades or {}),
         )
         check_job(declared)
         return declared

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from shared.errors import DeclarationError
 from shared.payload import check_payload_schema
 from shared.table import NAME
+from shared.upgrading import check_upgrades
 
 if TYPE_CHECKING:
     from shared.job import Job
@@ -33,6 +34,7 @@ def check_job(declared: Job[Any, Any]) -> None:
     if declared.version < 1:
         message = f"{name}: version={declared.version} must be 1 or more."
         raise DeclarationError(message)
+    check_upgrades(name, declared.version, declared.upgrades)
     _check_times(name, declared)
     for dependency in declared.dependencies:
         if dependency.timeout >= declared.timeout:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 from shared.errors import Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from shared.claim import Answer, Claim
     from shared.item import Write
     from shared.outbox import Posting
@@ -167,6 +169,8 @@ class JobView:
         ended_at: when it ended or was last dead-lettered.
         look_at: when its message is lost, if the job has not ended by then.
         rescues: how often it was sent anew for that.
+        begun_at: when its first attempt began; after a reconciliation that found nothing done, the first one since then.
+        intents: the attempts that were about to make a call which cannot be repeated, by dependency.
         failures: of the attempts that were spent, the oldest first; a replay keeps the last few.
         replays: how often it was replayed from a dead-letter queue, and `replayed` tells of the last one.
     """
@@ -193,6 +197,8 @@ class JobView:
     earlier: tuple[str, ...] = ()
     first_failure: Failure | None = None
     last_failure: Failure | None = None
+    begun_at: datetime | None = None
+    intents: Mapping[str, str] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
     replays: int = 0
     replayed: Replayed | None = None
@@ -246,6 +252,24 @@ class JobRecords(Protocol):
 
     def prolong(self, hold: Hold, until: datetime, now: datetime) -> None:
         """Move the claim's deadline; repeating it is harmless.
+
+        Raises:
+            ClaimLost: the job is no longer held by this attempt.
+            Unavailable: the store did not answer.
+        """
+        ...
+
+    def intend(self, hold: Hold, dependency: str) -> bool:
+        """Note that this attempt is about to call; False if another attempt noted it and did not take it back.
+
+        Raises:
+            ClaimLost: the job is no longer held by this attempt.
+            Unavailable: the store did not answer; it may be noted.
+        """
+        ...
+
+    def withdraw(self, hold: Hold, dependency: str) -> None:
+        """Take this attempt's note back: the call was certainly not done.
 
         Raises:
             ClaimLost: the job is no longer held by this attempt.

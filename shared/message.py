@@ -15,9 +15,12 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from shared.clock import to_millis
 from shared.errors import Malformed, NewerVersion
+from shared.fairness import LONGEST_TENANT
 from shared.limits import PAYLOAD_BYTES
+from shared.payload import describe
 from shared.strict_json import fractions_as_text, json_text, read_json, written
 from shared.trace import TRACEPARENT, read_trace
+from shared.upgrading import upgraded
 from shared.wrapping import unwrapped
 
 if TYPE_CHECKING:
@@ -29,11 +32,9 @@ if TYPE_CHECKING:
     from shared.payload import Payload
     from shared.trace import Trace
 
-FORMAT = 1  # of the envelope; a message that uses what an earlier one does not know says so, and waits where only that is known
+FORMAT = 2  # of the envelope; a message that uses what an earlier one does not know says so, and waits where only that is known
+TENANT_FORMAT = 2  # the first that knows `tenant`
 KEY_LENGTH = 255
-MOST_TOLD = 20  # of what is wrong with one payload
-LONGEST_NAME = 40
-_NOT_IN_NAMES = re.compile(r"[^\w-]")
 YEARS = range(1970, 9999)
 _PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 
@@ -50,6 +51,7 @@ class _Envelope(BaseModel):
     enqueued_at: AwareDatetime | None = None
     record: Annotated[str | None, Field(pattern=r"^[0-9a-f]{64}$")] = None
     run_at: AwareDatetime | None = None
+    tenant: Annotated[str | None, Field(min_length=1, max_length=LONGEST_TENANT)] = None  # since format 2
     traceparent: Any = None  # what cannot be read costs the trace, not the job
 
 
@@ -59,7 +61,7 @@ class Message:
 
     `job_id` is the producer's own name for it and decides nothing; two messages with one key are one job. `record` names the
     job record that the front door wrote when it accepted the job; without it the record is found by the key. Before `run_at`
-    the job does not run. `trace` is that of what asked for it.
+    the job does not run. `trace` is that of what asked for it. `tenant` is for whom it is done, as far as turns on a queue go.
     """
 
     job_type: str
@@ -71,6 +73,7 @@ class Message:
     record: str | None = None
     run_at: datetime | None = None
     trace: Trace | None = None
+    tenant: str | None = None
 
     def wait(self, now: datetime) -> timedelta:
         """Time until it may run."""
@@ -103,6 +106,8 @@ class Message:
             envelope["record"] = self.record
         if self.run_at is not None:
             envelope["run_at"] = _written(self.run_at)
+        if self.tenant is not None:
+            envelope["format"], envelope["tenant"] = TENANT_FORMAT, self.tenant
         if self.trace is not None:
             envelope[TRACEPARENT] = self.trace.header
         return f'{json_text(envelope)[:-1]},"payload":{self.payload}}}'
@@ -197,14 +202,15 @@ def read_message(body: str, encoding: str | None = None) -> Message:
         record=envelope.record,
         run_at=envelope.run_at,
         trace=read_trace(envelope.traceparent),
+        tenant=envelope.tenant,
     )
 
 
 def typed_payload(message: Message, job_types: JobTypes) -> tuple[Job[Any, Any], Payload]:
-    """Find the job type and validate the payload by its schema.
+    """Find the job type, bring the payload to its current version, and validate it by the schema.
 
     Raises:
-        Malformed: unknown-job-type, schema-unsupported (older than what is known here), invalid-payload.
+        Malformed: unknown-job-type, schema-unsupported (older than what is known here), upgrade-failed, invalid-payload.
         NewerVersion: a later deploy will know it.
     """
     job = job_types.by_name.get(message.job_type)
@@ -214,21 +220,25 @@ def typed_payload(message: Message, job_types: JobTypes) -> tuple[Job[Any, Any],
     if message.version > job.version:
         error = f"{job.name}: payload version {message.version} is newer than {job.version}, it waits for a deploy."
         raise NewerVersion(error)
-    if message.version < job.version:
+    if message.version < job.oldest:
         raise Malformed(
-            "schema-unsupported", f"{job.name}: version {message.version} is no longer read, {job.version} is"
+            "schema-unsupported", f"{job.name}: version {message.version} is no longer read, {job.oldest} and later are"
         )
+    text = upgraded(job, message.version, message.payload)
     try:
-        payload = job.payload.model_validate_json(message.payload)
-        if "." in message.payload or "e" in message.payload:
-            payload = job.payload.model_validate_json(fractions_as_text(message.payload))
+        payload = job.payload.model_validate_json(text)
+        if "." in text or "e" in text or "E" in text:
+            payload = job.payload.model_validate_json(fractions_as_text(text))
     except ValidationError as error:
         raise Malformed("invalid-payload", describe(error)) from error
     return job, payload
 
 
-def fingerprint(message: Message, payload: Payload) -> str:
-    """Hash of the canonical payload and of the millisecond before which it must not run, led by its schema's version.
+def fingerprint(message: Message, payload: Payload, version: int | None = None) -> str:
+    """Hash of the canonical payload and of the millisecond before which it must not run, led by how it was read.
+
+    That is the message's version and, where the payload was upgraded, the `version` that it has now: fingerprints are compared
+    only if both are the same, so neither a copy in another version nor a deploy between two copies makes another payload.
 
     Canonical is what the schema made of it, without what equals its default: order of keys, blanks, 10 against 10.0 and
     a field added with a default make no difference. Unicode is compared code point by code point, so two forms of one
@@ -237,17 +247,5 @@ def fingerprint(message: Message, payload: Payload) -> str:
     canonical = json_text(payload.model_dump(mode="json", exclude_defaults=True))
     if message.run_at is not None:
         canonical = f"{canonical}@{to_millis(message.run_at)}"  # as the job record keeps it, which may ask for it again
-    return f"{message.version}:{hashlib.sha256(canonical.encode()).hexdigest()}"
-
-
-def describe(error: ValidationError) -> str:
-    """What is wrong, field by field, without any of the values."""
-    problems = error.errors(include_url=False, include_context=False, include_input=False)
-    told = [f"{'.'.join(map(_named, problem['loc'])) or 'body'}: {problem['type']}" for problem in problems[:MOST_TOLD]]
-    more = len(problems) - len(told)
-    return "; ".join([*told, *([f"body: {more}_more"] if more else [])])
-
-
-def _named(part: int | str) -> str:
-    """A field's name as it may be told: who sends a field that no schema has may call it anything, and at any length."""
-    return _NOT_IN_NAMES.sub("?", str(part)[:LONGEST_NAME])
+    read = f"{message.version}" if version in {None, message.version} else f"{message.version}>{version}"
+    return f"{read}:{hashlib.sha256(canonical.encode()).hexdigest()}"

@@ -36,6 +36,7 @@ class Posting:
         group: MessageGroupId, where there is one.
         ordered: whether those of its group are sent in the order of their commits, one after the other.
         attributes: message attributes, all strings.
+        tenant: whose turn it takes on a standard queue, where no group is named.
     """
 
     id: str
@@ -45,6 +46,7 @@ class Posting:
     group: str | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
     ordered: bool = False
+    tenant: str | None = None
 
     @property
     def lane(self) -> str:
@@ -101,7 +103,8 @@ def posting_of(  # noqa: PLR0913 - each is a part of the posting
         raise Refused(text)
     if group is not None:
         check_group(group)
-    return Posting(name, worker, body, timedelta(seconds=math.ceil(delay.total_seconds())), group, ordered=ordered)
+    whole = timedelta(seconds=math.ceil(delay.total_seconds()))
+    return Posting(name, worker, body, whole, group, ordered=ordered, tenant=message.tenant)
 
 
 SHARDS = 8  # of the index of what waits, so that no partition of it is hot

@@ -35,6 +35,9 @@ class Because(StrEnum):
     INVALIDATION_FAILED = "invalidation-failed"  # the job is done, only its invalidation is missing
     BEHIND = "behind"  # a message of its FIFO group that comes back
     ASKED = "asked"  # the handler raised Postpone
+    DEPENDENCY_OPEN = "dependency-open"  # its breaker is: nobody calls
+    DEPENDENCY_LIMITED = "dependency-limited"  # its rate, concurrency or retry budget is used up
+    DEPENDENCY_DOWN = "dependency-down"  # the call failed, as everybody's does
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,22 @@
-"""What a payload's schema may be: values that DynamoDB keeps, and that are the same at each delivery."""
+"""What a payload's schema may be: values that DynamoDB keeps, and that are the same at each delivery; and how a breach is told."""
 
 from __future__ import annotations
 
+import re
 import types
 import typing
-from typing import Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, SecretBytes, SecretStr
 
 from shared.errors import DeclarationError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+MOST_TOLD = 20  # of what is wrong with one payload
+LONGEST_NAME = 40
+_NOT_IN_NAMES = re.compile(r"[^\w-]")
 
 
 class Payload(BaseModel):
@@ -58,3 +66,16 @@ def _parts(annotation: object) -> list[object]:
     if isinstance(annotation, types.GenericAlias | types.UnionType) or origin is not None:
         return [origin, *(part for argument in get_args(annotation) for part in _parts(argument))]
     return [annotation]
+
+
+def describe(error: ValidationError) -> str:
+    """What is wrong, field by field, without any of the values."""
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    told = [f"{'.'.join(map(_named, problem['loc'])) or 'body'}: {problem['type']}" for problem in problems[:MOST_TOLD]]
+    more = len(problems) - len(told)
+    return "; ".join([*told, *([f"body: {more}_more"] if more else [])])
+
+
+def _named(part: int | str) -> str:
+    """A field's name as it may be told: who sends a field that no schema has may call it anything, and at any length."""
+    return _NOT_IN_NAMES.sub("?", str(part)[:LONGEST_NAME])

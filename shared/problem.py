@@ -110,7 +110,7 @@ def problem_of(error: Malformed | Unavailable | OverQuota) -> Problem:
 
 
 def _fields(detail: str) -> list[dict[str, str]]:
-    """The fields that a refusal names (see `describe` in shared/message.py)."""
+    """The fields that a refusal names (see `describe` in shared/payload.py)."""
     found = []
     for part in detail.split("; "):
         field, _, rule = part.partition(": ")

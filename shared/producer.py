@@ -33,6 +33,7 @@ class Outgoing:
         attributes: string attributes by name.
         delay: wait on the queue, whole seconds up to 15 minutes.
         group: MessageGroupId: order on a FIFO queue, fairness on a standard one.
+        tenant: whose turn it takes on a standard queue, where no group is named; a FIFO queue leaves it out.
         deduplication: MessageDeduplicationId; a standard queue has none and leaves it out.
     """
 
@@ -41,6 +42,7 @@ class Outgoing:
     delay: timedelta = timedelta(0)
     group: str | None = None
     deduplication: str | None = None
+    tenant: str | None = None
 
     @property
     def size(self) -> int:
@@ -140,7 +142,7 @@ class Producer:
             check_group(group)
         # By job type and key, as a hash: SQS takes 128 characters, and deduplicates a queue's job types together.
         name = record_id(SYSTEM, message.job_type, message.idempotency_key)
-        return Outgoing(body, {}, delay, group, name if self.fifo else None)
+        return Outgoing(body, {}, delay, group, name if self.fifo else None, stamped.tenant)
 
 
 def send_all(queue: Queue, messages: Sequence[Outgoing], clock: Clock, random: Random) -> Report:

@@ -103,7 +103,8 @@ class Relay:
                 self._park(posting, f"no worker {worker!r} is deployed here")
             return []
         messages = [
-            Outgoing(posting.body, posting.attributes, posting.delay, posting.group, posting.id) for posting in postings
+            Outgoing(posting.body, posting.attributes, posting.delay, posting.group, posting.id, posting.tenant)
+            for posting in postings
         ]
         report = send_all(queue, messages, self.clock, self.random)
         failpoint(Failpoint.RELAY_SENT)

@@ -127,6 +127,7 @@ class Rescue:
         worker = self.workers.get(names["job_type"])
         if worker is None or view.payload is None:
             return None
+        owner = None if names["owner"] == SYSTEM else names["owner"]
         message = Message(
             names["job_type"],
             view.version,
@@ -134,8 +135,9 @@ class Rescue:
             view.payload,
             job_id=view.job_id or None,
             trace=read_trace(view.trace),
-            record=None if names["owner"] == SYSTEM else view.record,
+            record=None if owner is None else view.record,
             run_at=view.run_at,
+            tenant=owner,
         )
         posting = posting_of(message, f"rescue/{view.record}/{view.look_at}", worker)
         return replace(posting, attributes=reopening(view.death)) if view.death else posting

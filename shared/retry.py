@@ -151,6 +151,8 @@ TRANSIENT_AWS_CODES = frozenset(
         "RequestTimeTooSkewed",
         "RequestTimeout",
         "RequestTimeoutException",
+        "ResourceConflictException",
+        "ResourceInUseException",
         "SignatureDoesNotMatch",
         "SlowDown",
         "ThrottledException",

@@ -52,7 +52,7 @@ class Run:
             owner=SYSTEM,
             job_type=self.job.name,
             idempotency_key=message.idempotency_key,
-            fingerprint=fingerprint(message, self.payload),
+            fingerprint=fingerprint(message, self.payload, self.job.version),
             payload=message.payload,
             version=message.version,
             token=token,

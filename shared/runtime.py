@@ -14,9 +14,11 @@ from shared.backends.elasticache import connection
 from shared.backends.fences import DynamoDBFences
 from shared.backends.http import HttpTransport
 from shared.backends.job_record_layer import JobRecordLayer
+from shared.backends.memory_gates import MemoryGates
 from shared.backends.outbox import DynamoDBOutbox
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.backends.redis import RedisStore
+from shared.backends.redis_gates import RedisGates
 from shared.backends.sqs import SqsQueue
 from shared.clock import Surroundings, SystemClock, random_token
 from shared.errors import SettingsError
@@ -28,6 +30,7 @@ from shared.preparation import Preparation
 from shared.producer import Producer
 from shared.settings import PREFIX
 from shared.settlement import Settlement
+from shared.way import Ways
 
 if TYPE_CHECKING:
     import threading
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from shared.cache import Cache
     from shared.clock import Clock, Tokens
     from shared.dependency import Transport
+    from shared.gate import Gates
     from shared.item import ItemStore
     from shared.job_record import JobRecords
     from shared.lease import LeaseStore
@@ -70,6 +74,7 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
     items: ItemStore,
     outbox: Outbox,
     leases: LeaseStore,
+    gates: Gates,
     queue: ReceivedFrom,
     transport: Transport,
     telemetry: Telemetry,
@@ -88,6 +93,7 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
         preparation=Preparation(worker.job_types, records, queue, keeper, locking, here, telemetry),
         locking=locking,
         transport=transport,
+        ways=Ways(gates, MemoryGates(clock), worker.max_concurrency, here, telemetry),
         attempts=Attempts(worker.name, worker.pace, records, here, telemetry),
         here=here,
         telemetry=telemetry,
@@ -142,6 +148,7 @@ def connect(worker: Worker, settings: Settings) -> Runtime:
         items=items,
         outbox=DynamoDBOutbox(dynamodb, settings.outbox_table),
         leases=RedisStore(redis),
+        gates=RedisGates(redis),
         queue=queue,
         transport=HttpTransport(settings.endpoints, clock),
         telemetry=PowertoolsTelemetry(paced.name),

@@ -21,6 +21,9 @@ _MAPS = {
     "endpoints": "ENDPOINT_",
     "routes": "ROUTE_",
     "recurring": "RECURRING_",
+    "mappings": "MAPPING_",
+    "gates": "GATE_",
+    "needs": "NEEDS_",
 }
 
 
@@ -53,6 +56,9 @@ class Settings:
         endpoints: base URLs of dependencies by name.
         routes: workers by job type, but for those of FIFO queues.
         recurring: version of the payload and cron expression by job type ("1 */15 * * * *").
+        mappings: id and concurrency of each worker's event source mapping ("<uuid> 20").
+        gates: what is known of each gate from outside: longest call, longest pause and ramp, in seconds ("10 300 60").
+        needs: the dependencies without which a worker does nothing, by worker ("payment-provider").
         cache_host: host of Valkey; empty where a function uses none.
         cache_port: its port.
         cache_tls: whether to speak TLS.
@@ -72,6 +78,9 @@ class Settings:
     endpoints: Mapping[str, str] = field(default_factory=dict)
     routes: Mapping[str, str] = field(default_factory=dict)
     recurring: Mapping[str, str] = field(default_factory=dict)
+    mappings: Mapping[str, str] = field(default_factory=dict)
+    gates: Mapping[str, str] = field(default_factory=dict)
+    needs: Mapping[str, str] = field(default_factory=dict)
     cache_host: str = ""
     cache_port: str = "6379"
     cache_tls: bool = True
@@ -97,10 +106,15 @@ class Settings:
         }
         if self.owner_limits is not None:
             environ[f"{PREFIX}OWNER_LIMITS"] = ",".join(map(str, astuple(self.owner_limits)))
-        for attribute, infix in _MAPS.items():
-            for name, value in getattr(self, attribute).items():
-                environ[f"{PREFIX}{infix}{name.upper().replace('-', '_')}"] = value
-        return environ
+        return environ | self.maps_to_environ()
+
+    def maps_to_environ(self) -> dict[str, str]:
+        """Those of them that grow with the workers of a stack."""
+        return {
+            f"{PREFIX}{infix}{name.upper().replace('-', '_')}": value
+            for attribute, infix in _MAPS.items()
+            for name, value in getattr(self, attribute).items()
+        }
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Settings:

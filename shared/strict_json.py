@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from shared.clock import random_token
 from shared.errors import Malformed, Refused
 from shared.limits import NUMBER_DIGITS, check_number, check_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 LONGEST_NUMBER = 200  # characters; over 38 digits is refused anyway, zeros aside
 _NOT_IN_XML = re.compile("[\ufffe\uffff]")  # control characters and lone surrogates are escaped or refused before
@@ -44,14 +44,25 @@ def read_json(text: str) -> tuple[object, str]:
     return parsed, canonical
 
 
+def read_exactly(payload: str) -> Any:  # noqa: ANN401 - any JSON
+    """The value of a canonical text, with each number that has a fraction as a Decimal of its digits."""
+    return json.loads(payload, parse_float=Decimal)
+
+
 def written(value: object) -> str:
-    """The canonical text of a value that `read_json` gave, or of a part of it."""
-    return _digits_back(json_text(value))
+    """The canonical text of a value that `read_json` or `read_exactly` gave, or of a part of it."""
+    return _digits_back(_text(value, _marked))
 
 
 def json_text(value: object) -> str:
     """Canonical JSON in characters that SQS takes: sorted, without blanks, what XML 1.0 lacks as escapes."""
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _text(value, None)
+
+
+def _text(value: object, default: Callable[[object], str] | None) -> str:
+    text = json.dumps(
+        value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False, default=default
+    )
     return _NOT_IN_XML.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
@@ -90,6 +101,18 @@ def _number(text: str) -> int | str:
     if exact == exact.to_integral_value() and exact.adjusted() < NUMBER_DIGITS:
         return int(exact)
     return f"{_MARK}{text}{_MARK}"
+
+
+def _marked(value: object) -> str:
+    """A Decimal as a marked string.
+
+    Raises:
+        TypeError: it is none, and JSON has no form for it.
+    """
+    if not isinstance(value, Decimal):
+        message = f"{type(value).__name__} has no form in JSON"
+        raise TypeError(message)
+    return f"{_MARK}{value}{_MARK}"
 
 
 def _digits_back(text: str) -> str:

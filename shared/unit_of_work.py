@@ -6,7 +6,7 @@ overwrite and no write skew. What DynamoDB or SQS would refuse is refused here, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Protocol
@@ -17,7 +17,6 @@ from shared.outbox import Posting, posting_of
 from shared.staging import Staging
 from shared.table import Access, Right, Table
 from shared.tag import Fresh, Tag, Version
-from shared.trace import TRACEPARENT
 from shared.transaction import check_transaction
 
 if TYPE_CHECKING:
@@ -25,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from shared.cache_store import Loaded
+    from shared.calls import Calls
     from shared.clock import Clock, Tokens
-    from shared.dependency import Dependency, Reply, Transport
+    from shared.dependency import Dependency, Reply
     from shared.item import Item, ItemStore, Write
     from shared.job_record import Reconciliation
     from shared.limits import Value
@@ -53,13 +53,14 @@ class UnitOfWork:
         attempt: its number, 1 or more.
         token: this attempt's own name, that no other attempt has.
         record: of the job, where a client asked for it through the front door; messages about it name it.
+        tenant: for whom the job is done; goes on in what is enqueued here.
         trace: of what asked for the job; goes on in what is enqueued and called here.
         fifo: whether the worker's own queue is one.
         deadline: when the handler must have returned.
     """
 
     items: ItemStore
-    transport: Transport
+    calls: Calls
     clock: Clock
     tokens: Tokens
     worker: str
@@ -73,6 +74,7 @@ class UnitOfWork:
     fences: Callable[[], int] | None = None
     record: str | None = None
     trace: Trace | None = None
+    tenant: str | None = None
     fifo: bool = False
     random: Random = field(default_factory=SystemRandom)
     _number: int | None = None
@@ -203,8 +205,9 @@ class UnitOfWork:
         self._postings.append(posting)
 
     def named(self, message: Message) -> Message:
-        """The message as it is sent from here, with this job's trace."""
-        return message.stamped(self.tokens, self.clock.now(), lambda: self.trace and self.trace.child(self.tokens))
+        """The message as it is sent from here, with this job's trace, and for this job's tenant if it names none."""
+        mine = replace(message, tenant=message.tenant or self.tenant)
+        return mine.stamped(self.tokens, self.clock.now(), lambda: self.trace and self.trace.child(self.tokens))
 
     def reconcile(self, reconciliation: Reconciliation) -> None:
         """Settle a job that stopped as unknown, in the commit of this one; the commit fails if it is unknown no more.
@@ -243,25 +246,21 @@ class UnitOfWork:
         body: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Call a declared dependency once, within its timeout and the deadline; the leases must hold.
+        """Call a declared dependency once, within its bounds, its timeout and the deadline; the leases must hold.
 
         Raises:
             DeclarationError: the job does not declare it in `uses`.
+            NotNow: its gate lets nobody in; the job is postponed.
             Unavailable: it was not done; the job is retried.
-            Ambiguous: it may have been done.
+            Ambiguous: it may have been done, now or by an earlier attempt.
             LeaseLost: before anything was sent.
         """
-        self.check()
         for use in self.uses:
             if not isinstance(use, Access) and use.name == dependency.name:
-                within = min(use.timeout, self.time_left())
-                failpoint(Failpoint.CALLING)
-                sent = dict(headers or {})
-                if self.trace is not None and TRACEPARENT not in {name.lower() for name in sent}:
-                    sent[TRACEPARENT] = self.trace.child(self.tokens).header
-                reply = self.transport.send(use, method, path, body=body, headers=sent, within=within)
-                failpoint(Failpoint.CALLED)
-                return reply
+                more = headers or {}
+                return self.calls.make(
+                    use, method, path, body=body, headers=more, time_left=self.time_left, check=self.check
+                )
         text = f"The job calls {dependency.name!r} without declaring it: add it to `uses`."
         raise DeclarationError(text)
 

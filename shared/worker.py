@@ -136,6 +136,12 @@ class Worker:
         by_name = {dependency.name: dependency for declared in self.jobs for dependency in declared.dependencies}
         return tuple(by_name.values())
 
+    @property
+    def needs(self) -> tuple[Dependency, ...]:
+        """Dependencies with a breaker that every job type here uses: while one is down, nothing of this worker is done."""
+        gated = [each for each in self.dependencies if each.breaker is not None]
+        return tuple(each for each in gated if all(each in declared.dependencies for declared in self.jobs))
+
     def at_pace(self, pace: float) -> Worker:
         """The same worker with every duration multiplied by `pace`; 1 on AWS, less on a laptop."""
         if pace == 1:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from shared.backends.memory_cache import MemoryCache
 from shared.backends.memory_database import MemoryDatabase
+from shared.backends.memory_gates import MemoryGates
 from shared.backends.memory_transport import MemoryTransport
 from shared.consumer import Consumer
 from shared.delivery import DEAD_LETTER_ATTRIBUTE, Delivery, read_event
@@ -143,6 +144,7 @@ class World:
         self.tokens = Counter()
         self.database: Any = MemoryDatabase(self.clock)
         self.cache: Any = MemoryCache(self.clock)
+        self.gates: Any = MemoryGates(self.clock)
         self.queue: Any = NotingQueue()
         self.telemetry = Silent()
         self.receipts = 0
@@ -159,6 +161,7 @@ class World:
             items=self.database,
             outbox=self.database,
             leases=self.cache,
+            gates=self.gates,
             queue=self.queue,
             transport=self.transport,
             telemetry=self.telemetry,

@@ -23,7 +23,7 @@ from functions.openapi.parts import (
 from functions.openapi.reads import ETAG_HEADER, ETAGS
 from functions.operations import USUALLY_LISTED
 from functions.resources import RESOURCES
-from shared.intake import BODY_BYTES
+from shared.intake import BODY_BYTES, FIRST_VERSION
 from shared.message import KEY_LENGTH
 from shared.operation import OperationStatus
 from shared.outbox import LONGEST_SCHEDULE
@@ -58,6 +58,9 @@ RUN_AT = {
     "description": f"Before then the job does not run; {LONGEST_SCHEDULE.days} days ahead at the most. A part of the request that the key names.",
     "schema": {"type": "string", "format": "date-time"},
 }
+VERSION_OF = (
+    "Of the payload's schema. The highest is described here; earlier ones that are still read are brought to it."
+)
 OUTDATED = problem(
     HTTPStatus.PRECONDITION_FAILED,
     "It is at another version (`ETag`), or is not there, or not the caller's",
@@ -136,6 +139,18 @@ def _accept(job: Job[Any, Any]) -> Json:
                 "schema": KEY,
             },
             RUN_AT,
+            {
+                "name": "version",
+                "in": "query",
+                "required": job.oldest > FIRST_VERSION,
+                "description": VERSION_OF,
+                "schema": {
+                    "type": "integer",
+                    "minimum": job.oldest,
+                    "maximum": job.version,
+                    **({"default": FIRST_VERSION} if job.oldest == FIRST_VERSION else {}),
+                },
+            },
             *([IF_MATCH] if job.name in RESOURCES else []),
         ],
         "requestBody": {
@@ -169,7 +184,7 @@ def _accept(job: Job[Any, Any]) -> Json:
                     problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Send a reference to the large part"),
                     problem(
                         HTTPStatus.UNPROCESSABLE_ENTITY,
-                        "The payload breaks its schema (`errors`), the key was used with another one, or `run_at` is too far ahead",
+                        "The payload breaks its schema (`errors`) or is of a version that is not read, the key was used with another one, or `run_at` is too far ahead",
                     ),
                 ]
             ),

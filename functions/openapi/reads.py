@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
-from functions import order_views, users
+from functions import invoice_views, order_views, users
 from functions.inventory_source import MOST_LINES, Line
 from functions.openapi.parts import ANY_ROUTE, EVERY_ANSWER, STRING, Json, answer, header, problem, ref
 from functions.reads import LONGEST_ID
@@ -15,6 +15,13 @@ ETAG = {"type": "string", "pattern": '^"[!#-~]*"$'}
 ETAG_HEADER = header("Of what is shown: its version, or a hash.", ETAG)
 # One ETag, or several, or `*`.
 ETAGS = {"type": "string", "pattern": r'^(\*|(W/)?"[!#-~]*"( *, *(W/)?"[!#-~]*")*)$', "maxLength": 1000}
+
+
+def _texts(*names: str) -> Json:
+    """Fields that are text, each if it is there."""
+    return {"type": "object", "additionalProperties": False, "properties": dict.fromkeys(names, STRING)}
+
+
 COUNT = {"type": "integer", "minimum": 0}
 SCHEMAS: dict[str, Json] = {
     "User": {
@@ -52,27 +59,45 @@ SCHEMAS: dict[str, Json] = {
             "lines": {"type": "array", "maxItems": MOST_LINES, "items": Line.model_json_schema()},
         },
     },
+    "Invoice": {
+        "type": "object",
+        "description": "Before its totals are calculated it has none, and no taxes.",
+        "required": ["invoice_id", "lines", "taxes"],
+        "additionalProperties": False,
+        "properties": {
+            **dict.fromkeys(invoice_views.FIELDS, STRING),
+            "lines": {"type": "array", "items": _texts(*invoice_views.LINE_FIELDS)},
+            "taxes": {"type": "array", "items": _texts(*invoice_views.TAX_FIELDS)},
+        },
+    },
 }
 
 
 def paths() -> dict[str, Json]:
     """The paths, by path and method."""
-    order = {
-        "name": "order_id",
-        "in": "path",
-        "required": True,
-        "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_ID, "pattern": "^[A-Za-z0-9._~-]+$"},
-    }
     return {
         "/me": {"get": _read("me", "The caller", "User")},
         "/me/orders/{order_id}": {
-            "parameters": [order],
+            "parameters": [_id("order_id")],
             "get": _read("my-order", "One of the caller's orders", "Order"),
         },
         "/me/order-summary": {
             "get": _read("my-order-summary", "All of the caller's orders, counted", "OrderSummary", versioned=False)
         },
         "/me/inventory": {"get": _read("my-inventory", "The copy of the caller's inventory", "Inventory")},
+        "/me/invoices/{invoice_id}": {
+            "parameters": [_id("invoice_id")],
+            "get": _read("my-invoice", "One of the caller's invoices", "Invoice"),
+        },
+    }
+
+
+def _id(name: str) -> Json:
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_ID, "pattern": "^[A-Za-z0-9._~-]+$"},
     }
 
 

@@ -14,7 +14,7 @@ from constructs import Construct
 from infra.constructs.alarms import SweeperAlarms
 from infra.constructs.function import Shape
 from infra.constructs.sending import let_send, sender, sender_settings
-from infra.grants import OUTBOX_SWEEP, QUERY_INDEX, RESCUE, allow, allow_table
+from infra.grants import BRAKES, OUTBOX_SWEEP, QUERY_INDEX, RESCUE, allow, allow_table
 from shared.backends.outbox import LANES, WAITING
 from shared.backends.unended import INDEX
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from infra.constructs.foundation import Foundation
     from infra.constructs.function import Package
-    from shared.worker import Worker
+    from infra.constructs.lookout import Mapped
 
 SHAPE = Shape(
     module="functions.outbox_sweeper",
@@ -47,6 +47,7 @@ class OutboxSweeper(Construct):
         allow(function.role, QUERY_INDEX, *(f"{outbox.table_arn}/index/{index}" for index in (WAITING, LANES)))
         jobs = foundation.tables.jobs
         allow_table(function.role, jobs, RESCUE)
+        allow_table(function.role, jobs, BRAKES)
         allow(function.role, QUERY_INDEX, f"{jobs.table_arn}/index/{INDEX}")
         events.Rule(
             self,
@@ -58,11 +59,14 @@ class OutboxSweeper(Construct):
         )
         SweeperAlarms(self, "Alarms", topic=foundation.topic)
 
-    def serve(self, worker: Worker, queue: sqs.IQueue) -> None:
-        """Let the sweeper send to the queue of a worker."""
+    def serve(self, mapped: Mapped, queue: sqs.IQueue) -> None:
+        """Let the sweeper send to the queue of a worker, and free its mapping when a brake's time is up."""
+        worker = mapped.worker
         told = replace(
             sender_settings(self._foundation, {worker.name: queue.queue_url}),
             routes={} if worker.fifo else {job.name: worker.name for job in worker.jobs},
+            mappings=mapped.settings,
             recurring={job.name: f"{job.version} {job.cron}" for job in worker.jobs if job.cron is not None},
         )
         let_send(self._function, told, queue)
+        mapped.let_brake(self._function)

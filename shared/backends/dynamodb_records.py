@@ -11,6 +11,7 @@ from aws_lambda_powertools.utilities.idempotency.persistence.datarecord import D
 from botocore.exceptions import ClientError
 
 from shared.backends.aws import translated
+from shared.backends.intents import DynamoDBIntents
 from shared.backends.job_record_item import read_view
 from shared.claim import Answer, Step, decide
 from shared.errors import ClaimLost, Conflict, NoAnswer, Refused, Unavailable
@@ -115,6 +116,14 @@ class DynamoDBJobRecords:
         with translated("dynamodb"), _held(hold, None):
             layer.prolong(until)
 
+    def intend(self, hold: Hold, dependency: str) -> bool:
+        """Note that this attempt is about to call; False if another attempt noted it."""
+        return self._intents.intend(hold, dependency)
+
+    def withdraw(self, hold: Hold, dependency: str) -> None:
+        """Take this attempt's note back."""
+        self._intents.withdraw(hold, dependency)
+
     def fence(self, hold: Hold, key: str) -> int:
         """Give the next number of a key."""
         return self.fences.next(hold, key)
@@ -125,6 +134,10 @@ class DynamoDBJobRecords:
         if view is None or (view.expires is not None and view.expires <= self.clock.now()):
             return None
         return view
+
+    @property
+    def _intents(self) -> DynamoDBIntents:
+        return DynamoDBIntents(self.layer.client, self.layer.table_name)
 
     def _read(self, record: str) -> JobView | None:
         with translated("dynamodb"):

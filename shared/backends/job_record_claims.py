@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shared.backends.job_record_item import LOOK_AT, UNENDED, WATCHED, names_in, uses, watched_from
-from shared.claim import names_before
+from shared.claim import is_another_job, names_before
 from shared.clock import to_millis
 from shared.job_record import Status, operation_id
 
@@ -30,7 +30,7 @@ _TAKE = (
     " operation_id = if_not_exists(operation_id, :operation), #fingerprint = if_not_exists(#fingerprint, :fingerprint),"
     " payload = if_not_exists(payload, :payload), schema_version = if_not_exists(schema_version, :version),"
     " #death = if_not_exists(#death, :death), job_id = if_not_exists(job_id, :job_id),"
-    " #trace = if_not_exists(#trace, :trace),"
+    " #trace = if_not_exists(#trace, :trace), begun_at = if_not_exists(begun_at, :now_text),"
     " run_at = if_not_exists(run_at, :run_at)"
 )
 # Everything of the old life goes, but for when the job was first seen and whose it is.
@@ -69,7 +69,11 @@ def begin_anew(claim: Claim, now: datetime, seen: JobView) -> dict[str, Any]:
     else:
         stay += " AND #expires = :seen_expires"
         values[":seen_expires"] = {"N": str(int(seen.expires.timestamp()))}
-    update = _BEGIN_ANEW
+    # What a dead letter's job may have done outside is remembered in its next life, too.
+    if is_another_job(seen, claim, now):
+        update = f"begun_at = :now_text, {_BEGIN_ANEW}, intents"
+    else:
+        update = f"begun_at = if_not_exists(begun_at, :now_text), {_BEGIN_ANEW}"
     if claim.reopens is not None:
         update = f"earlier = :earlier, {update}"
         values[":earlier"] = {"L": [{"S": name} for name in names_before(seen)]}

@@ -69,6 +69,8 @@ def read_view(record: str, item: dict[str, Any]) -> JobView:
         ended_at=None if "ended_at" not in item else datetime.fromisoformat(item["ended_at"]["S"]),
         first_failure=read_failure(item.get("first_failure")),
         last_failure=read_failure(item.get("last_failure")),
+        begun_at=None if "begun_at" not in item else datetime.fromisoformat(item["begun_at"]["S"]),
+        intents={name: token["S"] for name, token in item.get("intents", {}).get("M", {}).items()},
         failures=read_failures(item.get("failures", {}).get("L", [])),
         replays=number("replays") or 0,
         replayed=read_replayed(item.get("replayed")),

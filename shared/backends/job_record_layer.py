@@ -124,7 +124,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             self.seen = read_view(self.hold.record, item) if item and "status" in item else None
             raise IdempotencyItemAlreadyExistsError(self.hold.record) from error
         view = read_view(self.hold.record, answer["Attributes"])
-        self.granted = Granted(self.hold, view.attempts, view.first_failure)
+        self.granted = Granted.of(self.hold, view)
 
     def _update_record(self, data_record: DataRecord) -> None:  # noqa: ARG002 - Powertools' signature
         """Commit: the record's end, the unit of work and the outbox in one transaction."""
@@ -166,6 +166,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             sets += ["#death = :none", f"{UNENDED} = :shard", f"{LOOK_AT} = :look_at"]
             watched = watched_from(reconciliation.record, self.now)
             values |= {":none": {"N": "0"}, ":shard": watched[UNENDED], ":look_at": watched[LOOK_AT]}
+            removes = [*removes, "intents", "begun_at"]  # nothing of before was done
         update = f"SET {', '.join(sets)}" + (f" REMOVE {', '.join(removes)}" if removes else "")
         return self._conditional(reconciliation.record, update, "#status = :unknown", values)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from shared.backends.memory_acceptances import MemoryAcceptances
 from shared.backends.memory_items import MemoryItems
 from shared.backends.memory_unended import MemoryUnended
-from shared.claim import Answer, Granted, Step, decide, names_before
+from shared.claim import Answer, Granted, Step, decide, is_another_job, names_before
 from shared.errors import ClaimLost, Conflict
 from shared.job_record import ENDED, RETENTION, Hold, JobView, Status, operation_id
 
@@ -58,8 +58,11 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended):
                 run_at=claim.run_at,
                 look_at=now + self.lost_after if claim.accepted else None,
                 earlier=() if seen is None else seen.earlier if claim.reopens is None else names_before(seen),
+                begun_at=now,
                 names=names,
             )
+            if seen is not None and not is_another_job(seen, claim, now):
+                fresh = replace(fresh, begun_at=seen.begun_at or now, intents=seen.intents)
             view = seen if step is Step.INCREMENT and seen is not None else fresh
             granted = replace(
                 view,
@@ -70,9 +73,10 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended):
                 trace=claim.trace or "" if view.trace is None else view.trace,
                 claim_until=claim.until,
                 not_before=None,
+                begun_at=view.begun_at or now,
             )
             self.records[claim.record] = granted
-            return Granted(Hold(claim.record, claim.token), granted.attempts, granted.first_failure)
+            return Granted.of(Hold(claim.record, claim.token), granted)
 
     def commit(self, hold: Hold, commit: Commit, now: datetime) -> None:
         """Write everything, or nothing."""
@@ -155,6 +159,20 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended):
         with self.lock:
             self.records[hold.record] = replace(self._held(hold), claim_until=until)
 
+    def intend(self, hold: Hold, dependency: str) -> bool:
+        """Note that this attempt is about to call."""
+        with self.lock:
+            view = self._held(hold)
+            self.records[hold.record] = replace(view, intents={dependency: hold.token, **view.intents})
+            return self.records[hold.record].intents[dependency] == hold.token
+
+    def withdraw(self, hold: Hold, dependency: str) -> None:
+        """Take this attempt's note back."""
+        with self.lock:
+            view = self._held(hold)
+            left = {name: token for name, token in view.intents.items() if (name, token) != (dependency, hold.token)}
+            self.records[hold.record] = replace(view, intents=left)
+
     def fence(self, hold: Hold, key: str) -> int:
         """Give the next number of a key."""
         with self.lock:
@@ -198,6 +216,8 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended):
             ended_at=now,
             look_at=None if final else now + self.lost_after,
             expires=now + RETENTION if final else None,
+            intents=view.intents if final else {},
+            begun_at=view.begun_at if final else None,
         )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from shared.backends.sqs_attributes import dead_letter_attributes, of_strings, to_api, to_event
 from shared.clock import to_millis
 from shared.errors import Refused
+from shared.fairness import standard_group
 from shared.producer import DELAY_ON_FIFO, Outgoing
 from shared.retry import LONGEST_WAIT
 
@@ -177,7 +178,8 @@ class MemoryQueue:
     def _sent(self, message: Outgoing) -> str:
         attributes = of_strings(message.attributes)
         if not self.fifo:
-            return self._put(self.messages, message.body, attributes, message.group, message.delay)
+            group = standard_group(message.group, message.tenant)
+            return self._put(self.messages, message.body, attributes, group, message.delay)
         with self.lock:
             since = self.clock.monotonic() - DEDUPLICATION.total_seconds()
             known, sent = self._sent_before.get(message.deduplication, ("", since))

@@ -35,6 +35,7 @@ def write_posting(posting: Posting, now: datetime, number: int = 0) -> dict[str,
         "due_at": {"S": due_at(posting, now).isoformat()},
         **({PLACE: {"S": f"{now.isoformat()}/{number:03}"}} if posting.ordered else {}),
         **({"group": {"S": posting.group}} if posting.group is not None else {}),
+        **({"tenant": {"S": posting.tenant}} if posting.tenant is not None else {}),
         **({"attributes": {"M": {n: {"S": v} for n, v in posting.attributes.items()}}} if posting.attributes else {}),
     }
 
@@ -58,6 +59,7 @@ def read_posting(item: dict[str, Any]) -> Posting:
         group=item["group"]["S"] if "group" in item else None,
         attributes={name: value["S"] for name, value in item.get("attributes", {}).get("M", {}).items()},
         ordered=item["lane"]["S"] != item["id"]["S"],
+        tenant=item["tenant"]["S"] if "tenant" in item else None,
     )
 
 

@@ -49,15 +49,15 @@ class Credentials(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command on one key; it may be repeated without harm, since the reply to it may be lost."""
+    """One command on keys of one hash slot; it may be repeated without harm, since the reply to it may be lost."""
 
     key: str
     words: tuple[str, ...]
 
     @classmethod
-    def script(cls, text: str, key: str, *arguments: str) -> Command:
+    def script(cls, text: str, key: str, *arguments: str, also: tuple[str, ...] = ()) -> Command:
         """A Lua script. It is sent as text, so that no server can lack it."""
-        return cls(key, ("EVAL", text, "1", key, *arguments))
+        return cls(key, ("EVAL", text, str(1 + len(also)), key, *also, *arguments))
 
 
 @dataclass(slots=True)

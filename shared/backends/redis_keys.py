@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -14,6 +14,14 @@ def lease_key(key: str) -> str:
     return f"lease:{{{escaped(key)}}}"
 
 
+LEASES = "lease:{*"  # what finds all of them
+
+
+def locked_by(key: str) -> str:
+    """The lock key of a lease's Redis key."""
+    return unquote(key.removeprefix("lease:{").removesuffix("}"))
+
+
 def tag_key(tag: str) -> str:
     """The Redis key of a cache tag."""
     return f"cache:{{{escaped(tag)}}}"
@@ -22,6 +30,16 @@ def tag_key(tag: str) -> str:
 def rate_key(name: str) -> str:
     """The Redis key of a rate."""
     return f"rate:{{{escaped(name)}}}"
+
+
+def gate_key(name: str) -> str:
+    """The Redis key of the state of a dependency's gate."""
+    return f"gate:{{{escaped(name)}}}"
+
+
+def calls_key(name: str) -> str:
+    """The Redis key of the calls within a dependency's gate; in the hash slot of its state."""
+    return f"gate:{{{escaped(name)}}}:calls"
 
 
 def escaped(name: str) -> str:

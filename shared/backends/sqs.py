@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shared.backends.aws import translated
 from shared.backends.sqs_attributes import dead_letter_attributes, of_strings
+from shared.fairness import standard_group
 from shared.producer import DELAY_ON_FIFO, NotTaken
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class SqsQueue:
             return entry
         if message.delay:
             entry["DelaySeconds"] = int(message.delay.total_seconds())
-        if message.group is not None:
-            entry["MessageGroupId"] = message.group
+        group = standard_group(message.group, message.tenant)
+        if group is not None:
+            entry["MessageGroupId"] = group
         return entry

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,12 @@ from local.processes import Children
 from local.valkey import Valkey
 from shared.backends.memory_cache import MemoryCache
 from shared.backends.memory_database import MemoryDatabase
+from shared.backends.memory_gates import MemoryGates
 from shared.backends.memory_rates import MemoryRates
 from shared.backends.redis import RedisStore
 from shared.backends.redis_cache import RedisCache
 from shared.backends.redis_connection import Connection
+from shared.backends.redis_gates import RedisGates
 from shared.backends.redis_rates import RedisRates
 from shared.clock import SystemClock
 from tests.aws import Database
@@ -24,6 +26,8 @@ from tests.world import THINGS, FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from shared.gate import Gate
 
 
 PATIENCE = timedelta(seconds=20)  # where the server answers, however busy the machine is
@@ -85,6 +89,24 @@ def cache(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture(params=["memory", "valkey", "cluster"])
 def rates(request: pytest.FixtureRequest) -> Any:
     return MemoryRates(SystemClock()) if request.param == "memory" else RedisRates(connection_to(request))
+
+
+@dataclass(frozen=True)
+class GatesInTime(RedisGates):
+    """Gates on a real server, whose scripts are told the time by a test's clock."""
+
+    clock: FakeClock = field(default_factory=FakeClock)
+
+    def _ask(self, script: str, gate: Gate, *arguments: str) -> list[Any]:
+        seconds, micros = divmod(round(1e9 + self.clock.monotonic() * 1e6), 1_000_000)
+        told = script.replace("redis.call('TIME')", f"{{{seconds}, {micros}}}")
+        return super()._ask(told, gate, *arguments)
+
+
+@pytest.fixture(params=["memory", "valkey", "cluster"])
+def gates(request: pytest.FixtureRequest) -> Any:
+    clock = FakeClock()
+    return MemoryGates(clock) if request.param == "memory" else GatesInTime(connection_to(request), clock)
 
 
 @pytest.fixture(params=["valkey", "cluster"])

@@ -182,7 +182,8 @@ def test_a_key_with_another_payload_is_told_apart_within_one_schema_version(stor
     granted(stores, first)
     assert stores.records.claim(again(first, fingerprint="1:bbbb"), START) == KeyReused()
     assert stores.records.claim(again(first, fingerprint="2:bbbb"), START) == HeldByOther(first.until)
-    assert granted(stores, again(first, fingerprint="2:bbbb"), first.until + SOON).attempt == 2
+    assert stores.records.claim(again(first, fingerprint="1>2:bbbb"), START) == HeldByOther(first.until)
+    assert granted(stores, again(first, fingerprint="1>2:bbbb"), first.until + SOON).attempt == 2
 
 
 def test_ide_13_an_expired_record_is_absent_and_its_job_begins_anew(stores: Stores) -> None:

@@ -76,7 +76,7 @@ def posting(**changes: Any) -> Posting:
 
 
 def test_what_is_posted_lies_there_whole(shelf: Shelf) -> None:
-    whole = posting(delay=timedelta(seconds=30), group="g", attributes={"trace": "abc"})
+    whole = posting(delay=timedelta(seconds=30), group="g", attributes={"trace": "abc"}, tenant="shop-1")
     shelf.store.post(whole, START)
     assert shelf.look(whole.id) == (whole, None, None)
 
@@ -121,7 +121,7 @@ def overdue(shelf: Shelf, before: datetime, now: datetime) -> dict[str, Overdue]
 
 
 def test_i10_what_waits_is_found_after_its_time_whole_and_with_what_is_left_of_its_delay(shelf: Shelf) -> None:
-    waiting = posting(delay=timedelta(seconds=600), group="g", attributes={"trace": "abc"})
+    waiting = posting(delay=timedelta(seconds=600), group="g", attributes={"trace": "abc"}, tenant="shop-1")
     shelf.store.post(waiting, START)
     assert waiting.id not in overdue(shelf, START, START)
     later = START + timedelta(seconds=121.5)

@@ -18,6 +18,7 @@ from shared.backends.sqs import SqsQueue
 from shared.backends.sqs_attributes import to_event
 from shared.delivery import Delivery, read_event
 from shared.errors import Refused
+from shared.fairness import group_of
 from shared.producer import Outgoing
 from tests.aws import create_queue
 from tests.world import FakeClock
@@ -127,6 +128,20 @@ def test_what_is_sent_is_received_with_body_attributes_and_group(queue: Queue) -
     assert (got["one"].group, got["two"].group) == ("g", None)
     assert got["one"].receive_count == 1
     assert got["one"].sent_at is not None
+
+
+def test_i43_a_tenant_is_the_group_of_a_message_that_names_none(queue: Queue) -> None:
+    queue.store.send(
+        [Outgoing("mine", tenant="shop-1"), Outgoing("ours", group="g", tenant="shop-1"), Outgoing("long", tenant="é")]
+    )
+    groups = {delivery.body: delivery.group for delivery in queue.receive()}
+    assert groups == {"mine": "shop-1", "ours": "g", "long": group_of("é")}
+
+
+def test_a_fifo_queue_leaves_the_tenant_out(make: Callable[[bool], Queue]) -> None:
+    queue = make(True)
+    queue.store.send([Outgoing("x", deduplication="d1", tenant="shop-1"), Outgoing("y", group="g", deduplication="d2")])
+    assert {delivery.body: delivery.group for delivery in queue.receive()} == {"x": "d1", "y": "g"}
 
 
 def test_a_received_message_is_hidden_and_comes_back_with_its_receives_counted(queue: Queue) -> None:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tests.drills.dead_letters import dead_letters
+from tests.drills.outage import outage
 from tests.drills.replay_speed import replay_speed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-DRILLS: tuple[Callable[[Console], None], ...] = (dead_letters, replay_speed)
+DRILLS: tuple[Callable[[Console], None], ...] = (outage, dead_letters, replay_speed)
 
 
 WIDTH = 150  # of a table in a file

@@ -44,10 +44,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LETTERS = 200
-ROUNDS = 3
+# Seconds that a call takes to travel and to be done on AWS's side, beside what the stand-in takes. SQS's own guide speaks of tens of
+# milliseconds, from within the region; a desk in the same country is further away.
+TRAVELS = (0.0, 0.02, 0.05)
+TIMES = 3
 LEAST = 8.0
-FAR = 0.01  # seconds that a call takes on its way, as within a region of AWS
-PATIENT = 30.0  # seconds: the server answers one call after another
+FAR = TRAVELS[1:]
+PATIENT = 30.0  # seconds: the stand-in answers one call after another
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +63,7 @@ class Measured:
 
 @dataclass
 class Calls:
-    """Counts what clients ask for, and lets each call travel.
-
-    Attributes:
-        travels: seconds there and back.
-    """
+    """Counts what a client asks for, and lets each call travel."""
 
     travels: float
     number: int = 0
@@ -111,7 +110,7 @@ class Bench:
     def one_by_one(self, count: int, travels: float) -> Measured:
         """The usual way."""
         source, dead = self.letters(count)
-        sqs, calls = client("sqs", read_seconds=PATIENT), Calls(travels)
+        sqs, calls = client("sqs"), Calls(travels)
         calls.of(sqs)
         begun, done = time.monotonic(), 0
         while messages := sqs.receive_message(
@@ -128,8 +127,8 @@ class Bench:
     def replay(self, count: int, travels: float) -> Measured:
         """Ours, with every letter's job made ready."""
         source, dead = self.letters(count)
-        sqs, dynamodb = client("sqs", read_seconds=PATIENT), client("dynamodb", read_seconds=PATIENT)
-        calls, operator = Calls(travels), self.database.operator(self.clock)
+        sqs, calls, operator = client("sqs"), Calls(travels), self.database.operator(self.clock)
+        dynamodb = client("dynamodb")
         calls.of(sqs, dynamodb)
         operator = type(operator)(dynamodb, operator.table, self.clock, operator.random)
         with side_by_side() as mapper:
@@ -143,15 +142,15 @@ class Bench:
 
 @contextlib.contextmanager
 def stand_in() -> Iterator[None]:
-    """The AWS stand-in of the local stage, in a process of its own; nothing of the caller's AWS settings is used."""
+    """The stand-in of AWS in processes of its own; nothing of the caller's AWS settings is used."""
     before = dict(os.environ)
-    with tempfile.TemporaryDirectory(prefix="drill-") as folder, Children() as children:
+    with tempfile.TemporaryDirectory(prefix="tahan-", ignore_cleanup_errors=True) as folder, Children() as children:
         valkey = Valkey(children, Path(folder) / "valkey")
         valkey.start()
-        server = start_standin(children, Path(folder) / "standin", valkey, lambda _: None)
+        standin = start_standin(children, Path(folder) / "standin", valkey, lambda _: None)
         for name in [name for name in os.environ if name.startswith("AWS_")]:
             del os.environ[name]
-        os.environ.update(CREDENTIALS, AWS_ENDPOINT_URL=server.endpoint)
+        os.environ.update(CREDENTIALS, AWS_ENDPOINT_URL=standin.endpoint)
         try:
             yield
         finally:
@@ -160,7 +159,7 @@ def stand_in() -> Iterator[None]:
 
 
 def replay_speed(out: Console, letters: int = LETTERS) -> None:
-    """Measure both ways in turn, near and far, and show the medians.
+    """Measure both ways in turn, next door and where calls travel, and show the medians.
 
     Raises:
         AssertionError: ours is not eight times as fast where calls travel, or takes more than an eighth of the calls.
@@ -170,13 +169,9 @@ def replay_speed(out: Console, letters: int = LETTERS) -> None:
         table.add_column(column, justify="left" if column == "way" else "right")
     ratios: dict[float, float] = {}
     calls = 0.0
-    measured: dict[float, list[tuple[Measured, Measured]]] = {0.0: [], FAR: []}
     with stand_in():
-        bench = Bench()
-        for _ in track(range(ROUNDS), transient=True):
-            for travels, rounds in measured.items():
-                rounds.append((bench.one_by_one(letters, travels), bench.replay(letters, travels)))
-    for travels, rounds in measured.items():
+        measured_at = {travels: _rounds(letters, travels) for travels in track(TRAVELS, transient=True)}
+    for travels, rounds in measured_at.items():
         ratios[travels] = median(usual.seconds / ours.seconds for usual, ours in rounds)
         calls = median(usual.calls / ours.calls for usual, ours in rounds)
         for place, way in enumerate(("receive, send, delete", "tahan dlq replay")):
@@ -191,4 +186,10 @@ def replay_speed(out: Console, letters: int = LETTERS) -> None:
             )
     out.print(table)
     assert calls >= LEAST, f"an {calls:.1f}th of the calls, and not an {LEAST:.0f}th"
-    assert ratios[FAR] >= LEAST, f"{ratios[FAR]:.1f} times as fast, and not {LEAST:.0f}"
+    slowest = min(ratios[travels] for travels in FAR)
+    assert slowest >= LEAST, f"{slowest:.1f} times as fast, and not {LEAST:.0f}"
+
+
+def _rounds(letters: int, travels: float) -> list[tuple[Measured, Measured]]:
+    bench = Bench()
+    return [(bench.one_by_one(letters, travels), bench.replay(letters, travels)) for _ in range(TIMES)]

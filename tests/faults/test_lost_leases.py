@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from shared.backends.memory_gates import MemoryGates
 from shared.backends.memory_transport import MemoryTransport
 from shared.backends.outbox import DynamoDBOutbox
 from shared.backends.redis_keys import lease_key
@@ -47,6 +48,7 @@ def runtime_of(database: Database, store: RedisStore, handler: Callable[[Note, U
         items=database.items,
         outbox=DynamoDBOutbox(database.client, database.outbox_table),
         leases=store,
+        gates=MemoryGates(clock),
         queue=queue,
         transport=MemoryTransport(),
         telemetry=Silent(),

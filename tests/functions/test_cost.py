@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis.connection import Connection
 
-from functions import users
+from functions import invoices, users
+from local.seed import invoice_item
 from shared.backends.aws import client
 from shared.consumer import Consumer
 from shared.runtime import connect
@@ -103,3 +104,22 @@ def test_a_refresh_of_the_cache_costs_no_exchange_beside_its_invalidation(
     counted.handle(text("u"))
     assert counted.calls == {"UpdateItem": 1, "TransactWriteItems": 1, "GetItem": 1}
     assert len(counted.exchanges) == 1  # it has no lock
+
+
+def test_a_calculation_costs_what_a_job_that_writes_one_item_does_and_its_notice_no_call(
+    costs: Callable[[Worker, str], Costs],
+) -> None:
+    def text(invoice_id: str) -> str:
+        payload = {"invoice_id": invoice_id, "version": 1}
+        return body(job_type="recalculate-invoice", version=2, idempotency_key=invoice_id, payload=payload)
+
+    counted = costs(invoices.WORKER, text("unknown"))
+    items: Any = counted.consumer.runtime.execution.items
+    items.client.put_item(TableName=items.tables["invoices"], Item=invoice_item("i", "ann", 1))
+    counted.handle(text("i"))
+    assert counted.calls == {"UpdateItem": 1, "TransactWriteItems": 1, "GetItem": 1}
+    assert len(counted.exchanges) == 2
+
+    counted.handle(text("i"))
+    assert counted.calls == {"UpdateItem": 1}
+    assert len(counted.exchanges) == 2

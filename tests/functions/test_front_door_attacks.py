@@ -16,8 +16,9 @@ from functions import front_door
 from functions.caller import LONGEST_OWNER, owner_of
 from functions.conditional import LONGEST, read_etags
 from shared.errors import Malformed
-from shared.message import LONGEST_NAME, MOST_TOLD, read_message
+from shared.message import read_message
 from shared.owned_jobs import Place, _digest
+from shared.payload import LONGEST_NAME, MOST_TOLD
 from shared.settings import OwnerLimits
 from tests.door import LOOK, Client, payload
 from tests.functions.house import House

@@ -12,6 +12,7 @@ import pytest
 
 from functions import front_door
 from shared.backends.powertools import PowertoolsTelemetry
+from shared.fairness import group_of
 from shared.message import read_message
 from tests.door import Client, payload
 
@@ -36,6 +37,19 @@ class Own(Client):
 @pytest.fixture
 def http(stack: Stack) -> Client:
     return Own(stack)
+
+
+def test_i43_a_clients_job_takes_its_owners_turn_on_the_queue(http: Client) -> None:
+    http.post(payload("turn"), key="turn")
+    http.stack.relay_new()
+    taken = http.stack.sqs.receive_message(
+        QueueUrl=http.stack.settings.queues["payments"], AttributeNames=["All"], MaxNumberOfMessages=10
+    )["Messages"]
+    (message,) = [each for each in taken if read_message(each["Body"]).idempotency_key == "turn"]
+    group, tenant = message["Attributes"]["MessageGroupId"], read_message(message["Body"]).tenant
+    assert tenant is not None
+    assert tenant.endswith(http.user)  # type: ignore[attr-defined]
+    assert group == group_of(tenant)
 
 
 def ahead(**time: float) -> datetime:
@@ -76,6 +90,10 @@ def test_another_moment_under_one_key_is_another_request(http: Client) -> None:
 @pytest.mark.parametrize(
     ("query", "status", "code"),
     [
+        ("version=2", 422, "schema-unsupported"),
+        ("version=0", 400, "invalid-query"),
+        ("version=one", 400, "invalid-query"),
+        ("version=9999999", 400, "invalid-query"),
         ("run_at=tomorrow", 400, "invalid-query"),
         ("run_at=2026-01-01T00:00:00", 400, "invalid-query"),
         ("run_at=", 400, "invalid-query"),

@@ -16,6 +16,7 @@ from functions.outbox_sweeper import GRACE
 from local.event_source_mapping import record_of
 from shared.backends.aws import client
 from shared.backends.memory_cache import MemoryCache
+from shared.backends.memory_gates import MemoryGates
 from shared.backends.memory_transport import MemoryTransport
 from shared.backends.sqs import SqsQueue
 from shared.clock import SystemClock, random_token
@@ -103,6 +104,7 @@ class House:
             items=self.database.items,
             outbox=self.database.outbox,
             leases=MemoryCache(clock),
+            gates=MemoryGates(clock),
             queue=self.queue,
             transport=MemoryTransport(),
             telemetry=Silent(),

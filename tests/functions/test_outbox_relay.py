@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from shared.outcome import Failure
 
-FULL = Posting("p1", "payments", "{}", timedelta(seconds=7), "tenant", {"trace": "t"})
+FULL = Posting("p1", "payments", "{}", timedelta(seconds=7), "group", {"trace": "t"}, tenant="shop-1")
 
 
 @dataclass
@@ -93,7 +93,7 @@ def test_postings_go_to_the_queues_of_their_workers_with_delay_and_group() -> No
     sent = Sent()
     sent.relay.relay([FULL, Posting("p2", "users", "b")])
     assert sent.queues == {
-        "payments": [Outgoing("{}", {"trace": "t"}, timedelta(seconds=7), "tenant", "p1")],
+        "payments": [Outgoing("{}", {"trace": "t"}, timedelta(seconds=7), "group", "p1", "shop-1")],
         "users": [Outgoing("b", deduplication="p2")],
     }
     assert sent.marked == ["p1", "p2"]

@@ -12,6 +12,7 @@ from functions.payments import ORDERS, CapturePayment, capture_payment
 from local.situations import EVENTS, PAYMENTS, Situation
 from shared.backends.memory_database import MemoryDatabase
 from shared.backends.memory_transport import MemoryTransport
+from shared.calls import Calls
 from shared.dependency import Reply
 from shared.errors import Ambiguous, DeadLetter, OutcomeUnknown, Rejected
 from shared.item import Replace, Stored
@@ -96,7 +97,7 @@ def work_on(order: dict[str, str] | None, answer: Callable[..., Reply]) -> UnitO
         database.items["orders", ("o",)] = Stored(order, 1)
     return UnitOfWork(
         items=database,
-        transport=MemoryTransport(answer),
+        calls=Calls(MemoryTransport(answer), clock, Counter()),
         clock=clock,
         tokens=Counter(),
         worker="payments",

@@ -16,6 +16,7 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 from functions import reads, users
 from functions.answers import HEADERS
 from functions.inventory import HEAD, INVENTORY, load_inventory, part_name
+from functions.invoice_views import INVOICES, invoice_tag
 from functions.order_views import MOST_ORDERS, USER_ORDERS, load_summary
 from functions.payments import ORDERS
 from functions.reads import Reads, add_reads
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 READ = json.loads((EVENTS.parent / "front_door" / "read.json").read_text(encoding="utf-8"))
 Answer = tuple[int, Any, dict[str, str]]
-ROUTES = ("/me", "/me/orders/order-1", "/me/order-summary", "/me/inventory")
+ROUTES = ("/me", "/me/orders/order-1", "/me/order-summary", "/me/inventory", "/me/invoices/inv-1")
 
 
 class Client:
@@ -104,6 +105,8 @@ class House:
         self.order("order-2", user="bob", status="paid")
         self.put(INVENTORY, 4, user_id="ann", part=HEAD, snapshot="s", parts=1, lines=1)
         self.put(INVENTORY, 4, user_id="ann", part=part_name(0), snapshot="s", lines=[{"sku": "a", "quantity": 2}])
+        self.invoice("inv-1")
+        self.invoice("inv-2", user="bob")
 
     def put(self, table: Any, version: int, **item: Any) -> None:
         key = tuple(item[name] for name in table.key_names)
@@ -113,6 +116,11 @@ class House:
         item = {"user_id": user, "amount": "30.40", "currency": "EUR", "status": "pending", "payment_intent_id": "pi"}
         self.put(ORDERS, version, order_id=order_id, **{**item, **more})
         self.put(USER_ORDERS, 1, user_id=user, order_id=order_id)
+
+    def invoice(self, invoice_id: str, *, user: str = "ann", version: int = 6, **more: Any) -> None:
+        lines = [{"description": "a thing", "unit_price": "30.40", "quantity": 1, "tax_rate": "0.19", "cost": "never"}]
+        item = {"user_id": user, "status": "open", "currency": "EUR", "lines": lines, "note": "never"}
+        self.put(INVOICES, version, invoice_id=invoice_id, **{**item, **more})
 
     def drop(self, tag: str) -> None:
         self.entries.finish([Tag(tag)], [])
@@ -138,7 +146,27 @@ def test_r3_7_a_user_reads_what_is_its_own() -> None:
     }
 
 
-@pytest.mark.parametrize(("path", "etag"), [(ROUTES[0], '"3"'), (ROUTES[1], '"1"'), (ROUTES[3], '"4"')])
+def test_r3_7_a_user_reads_an_invoice_before_and_after_its_totals_are_calculated() -> None:
+    house = House()
+    shown = {
+        "invoice_id": "inv-1",
+        "status": "open",
+        "currency": "EUR",
+        "lines": [{"description": "a thing", "unit_price": "30.40", "quantity": "1", "tax_rate": "0.19"}],
+        "taxes": [],
+    }
+    assert house.client.get("/me/invoices/inv-1")[1] == shown
+    totals = {"net": "30.40", "tax": "5.78", "gross": "36.18"}
+    taxes = [{"rate": "0.19", "net": "30.40", "tax": "5.78"}]
+    house.invoice("inv-1", version=7, calculated=7, taxes=taxes, **totals)
+    house.drop(invoice_tag("inv-1"))
+    _, found, headers = house.client.get("/me/invoices/inv-1")
+    assert (found, headers["ETag"]) == ({**shown, **totals, "taxes": taxes}, '"7"')
+
+
+@pytest.mark.parametrize(
+    ("path", "etag"), [(ROUTES[0], '"3"'), (ROUTES[1], '"1"'), (ROUTES[3], '"4"'), (ROUTES[4], '"6"')]
+)
 def test_r3_7_the_etag_is_the_version(path: str, etag: str) -> None:
     assert House().client.get(path)[2]["ETag"] == etag
 
@@ -164,35 +192,41 @@ def test_a_read_that_was_made_before_does_not_ask_the_source(path: str) -> None:
     assert house.source.asked == asked
 
 
-ABSENT_ORDERS = ("/me/orders/order-2", "/me/orders/never", f"/me/orders/{'x' * 201}", "/me/orders/%00")
+FOREIGN = {"/me/orders/order-2": "bob", "/me/invoices/inv-2": "bob"}
+ABSENT_THINGS = (
+    *FOREIGN,
+    *(f"/me/{kind}/{name}" for kind in ("orders", "invoices") for name in ("never", "x" * 201, "%00")),
+)
 
 
 @pytest.mark.parametrize("cached", [False, True])
 def test_api1_what_is_anothers_is_as_absent_as_what_never_was(cached: bool) -> None:
     house = House()
     if cached:
-        assert house.client.get("/me/orders/order-2", "bob")[0] == 200
-    answers = [house.client.get(path) for path in ABSENT_ORDERS for _ in range(2)]
+        assert {house.client.get(path, user)[0] for path, user in FOREIGN.items()} == {200}
+    answers = [house.client.get(path) for path in ABSENT_THINGS for _ in range(2)]
     assert all(answer == answers[0] for answer in answers)
     status, found, headers = answers[0]
     assert (status, found["code"], headers["Cache-Control"]) == (404, "not-found", "no-store")
     assert "ETag" not in headers
 
 
-def test_i40_what_was_loaded_for_another_is_not_given_to_the_owner() -> None:
+@pytest.mark.parametrize(("path", "owner"), FOREIGN.items())
+def test_i40_what_was_loaded_for_another_is_not_given_to_the_owner(path: str, owner: str) -> None:
     house = House()
-    assert house.client.get("/me/orders/order-2", "ann")[0] == 404
-    assert house.client.get("/me/orders/order-2", "bob")[0] == 200
+    assert house.client.get(path, "ann")[0] == 404
+    assert house.client.get(path, owner)[0] == 200
 
 
-@pytest.mark.parametrize("path", ["/me", "/me/orders/order-1", "/me/inventory"])
+@pytest.mark.parametrize("path", ["/me", "/me/orders/order-1", "/me/inventory", "/me/invoices/inv-1"])
 @pytest.mark.parametrize("user", ["bob", "user/ann", "ann/", "x" * 201])
 def test_api1_a_user_without_a_thing_is_told_that_it_is_absent(path: str, user: str) -> None:
     assert House().client.get(path, user)[0] == 404
 
 
 @pytest.mark.parametrize(
-    ("path", "user"), [(f"/me/orders/{'x' * 201}", "ann"), *((path, "x" * 201) for path in ROUTES)]
+    ("path", "user"),
+    [(f"/me/orders/{'x' * 201}", "ann"), (f"/me/invoices/{'x' * 201}", "ann"), *((path, "x" * 201) for path in ROUTES)],
 )
 def test_a_name_that_no_store_takes_is_absent_and_asked_of_nobody(path: str, user: str) -> None:
     house = House()
@@ -336,8 +370,8 @@ class NoCache:
 
 def test_cac_10_without_redis_what_is_read_comes_from_the_source() -> None:
     house = House(entries=NoCache())
-    assert [house.client.get(path)[0] for path in ROUTES] == [200] * 4
-    assert house.telemetry.counts["cache_bypassed", NO_JOB_TYPE] == 4
+    assert [house.client.get(path)[0] for path in ROUTES] == [200] * len(ROUTES)
+    assert house.telemetry.counts["cache_bypassed", NO_JOB_TYPE] == len(ROUTES)
 
 
 def test_i39_without_redis_too_many_reads_are_refused_instead_of_breaking_the_source() -> None:
@@ -362,7 +396,7 @@ def ask_elsewhere(house: House) -> Answer:
 def test_a_function_without_a_cache_reads_the_source() -> None:
     house = House()
     client = Client(Reads(house.database, None))
-    assert [client.get(path)[0] for path in ROUTES] == [200] * 4
+    assert [client.get(path)[0] for path in ROUTES] == [200] * len(ROUTES)
 
 
 @pytest.fixture(scope="module")

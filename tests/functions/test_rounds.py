@@ -379,10 +379,10 @@ class Part:
 
 def test_each_part_of_a_round_is_tried_whatever_became_of_the_others() -> None:
     asked: list[str] = []
-    parts: list[Any] = [Part(name, asked) for name in ("sweeper", "rescue", "recurring")]
+    parts: list[Any] = [Part(name, asked) for name in ("sweeper", "rescue", "recurring", "watchdog")]
     with pytest.raises(Unavailable):
         Round(*parts).make(START)
-    assert sorted(set(asked)) == ["recurring", "rescue", "sweeper"]
+    assert sorted(set(asked)) == ["recurring", "rescue", "sweeper", "watchdog"]
     assert asked.count("rescue") == SHARDS
 
 
@@ -398,8 +398,8 @@ def test_a_part_that_fails_as_nobody_thought_of_stops_no_other() -> None:
             return ask
 
     with pytest.raises(KeyError):
-        Round(Broken(), Part("rescue", asked), Broken()).make(START)  # type: ignore[arg-type]
-    assert asked == ["broken", "broken"] + ["rescue"] * SHARDS
+        Round(Broken(), Part("rescue", asked), Broken(), Broken()).make(START)  # type: ignore[arg-type]
+    assert asked == ["broken"] * 3 + ["rescue"] * SHARDS
 
 
 def test_a_rescue_leaves_the_invocation_time_to_end() -> None:
@@ -415,7 +415,9 @@ def test_a_rescue_leaves_the_invocation_time_to_end() -> None:
         def post_due(self) -> None:
             pass
 
-    Round(Noting(), Noting(), Noting()).make(START)  # type: ignore[arg-type]
+        make_round = post_due
+
+    Round(Noting(), Noting(), Noting(), Noting()).make(START)  # type: ignore[arg-type]
     assert told == [START] + [START - RESERVE] * SHARDS
 
 

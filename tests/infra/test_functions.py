@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from functions import inventory
+from functions import inventory, notifications
+from functions.registry import WORKERS as REGISTERED
 from infra.binaries import check_binaries, compiled_files
 from infra.settings import Stage, load_stage
 from shared.settings import PREFIX, Settings
@@ -30,8 +31,10 @@ def environ(properties: Json) -> dict[str, str]:
     return {name: text(value) for name, value in properties["Environment"]["Variables"].items()}
 
 
-def test_there_are_no_functions_but_the_consumers_the_relay_the_sweeper_and_the_front_door(walk: Walk) -> None:
-    assert len(walk.of("AWS::Lambda::Function")) == len(walk.mappings("SQS")) + 2 + len(
+def test_there_are_no_functions_but_the_consumers_the_relay_the_sweeper_the_lookout_and_the_front_door(
+    walk: Walk,
+) -> None:
+    assert len(walk.of("AWS::Lambda::Function")) == len(walk.mappings("SQS")) + 3 + len(
         walk.of("AWS::ApiGatewayV2::Api")
     )
     assert not [
@@ -114,6 +117,21 @@ def test_relay_and_sweeper_are_told_all_queues_and_no_cache(declared: Walk, name
     assert (read.cache_host, read.cache_user, read.cache_name) == ("", "", "")
 
 
+def test_the_lookout_brakes_what_does_nothing_without_its_dependency_and_the_sweeper_frees_everything(
+    product: Walk,
+) -> None:
+    looking = Settings.from_environ(environ(function(product, "LookoutFunction")))
+    sweeping = Settings.from_environ(environ(function(product, "OutboxSweeperFunction")))
+    braked = {worker.name: " ".join(each.name for each in worker.needs) for worker in REGISTERED if worker.needs}
+    assert looking.needs == braked
+    assert set(looking.mappings) == set(braked) >= {"payments", "inventory"}
+    assert set(looking.gates) >= {"payment-provider", "inventory-system"}
+    assert set(sweeping.mappings) == {worker.name for worker in REGISTERED}
+    for name, told in sweeping.mappings.items():
+        _, concurrency = told.split()
+        assert [int(concurrency)] == [worker.max_concurrency for worker in REGISTERED if worker.name == name]
+
+
 def test_an_endpoint_is_a_parameter_with_the_stages_default(declared: Walk) -> None:
     assert declared.template["Parameters"]["EndpointPaymentProvider"] == {
         "Type": "String",
@@ -141,9 +159,18 @@ def test_a_business_table_has_the_declared_keys_as_strings(declared: Walk) -> No
 
 def test_outputs_have_plain_names(declared: Walk) -> None:
     workers = ("Paying", "Reading", "InOrder", "Slow", "Added")
-    expected = {"Api", "AuditLog", "JobsTable", "OutboxTable", "AlarmTopic", "TableOrders", "TableOrderLines"}
-    expected |= {"TableUsers", "TableUserOrders", "TableInventory"}  # what the front door shows
-    expected |= {f"{kind}{name}" for kind in ("Queue", "DeadLetterQueue", "Consumer") for name in workers}
+    expected = {
+        "Api",
+        "AuditLog",
+        "LookoutFunction",
+        "JobsTable",
+        "OutboxTable",
+        "AlarmTopic",
+        "TableOrders",
+        "TableOrderLines",
+    }
+    expected |= {"TableUsers", "TableUserOrders", "TableInventory", "TableInvoices"}  # what the front door shows
+    expected |= {f"{kind}{name}" for kind in ("Queue", "DeadLetterQueue", "Consumer", "Mapping") for name in workers}
     assert set(declared.template["Outputs"]) == expected
 
 
@@ -158,27 +185,31 @@ def test_data_outlives_the_stack_where_the_stage_says_so(declared: Walk, synth: 
 
 def test_the_local_stage_is_the_same_template_with_other_numbers(synth: Synth) -> None:
     stage = load_stage("local")
-    walk = synth(stage, [PAYING, inventory.WORKER])
+    walk = synth(stage, [PAYING, inventory.WORKER, notifications.WORKER])
     properties = function(walk, "WorkerPayingConsumerFunction")
     assert properties["Runtime"] == f"python{stage.python_version}"
     assert properties["Timeout"] == stage.at(PAYING).function_timeout.total_seconds() == 4
     read = Settings.from_environ(environ(properties))
     assert (read.pace, read.cache_tls, read.cache_cluster, read.cache_user) == (0.1, False, False, "")
     limits = [mapped["ScalingConfig"] for mapped in walk.mappings("SQS").values()]
-    assert limits == [{"MaximumConcurrency": 3}] * 2
+    assert limits == [{"MaximumConcurrency": 3}] * 3
     assert walk.of("AWS::ElastiCache::ServerlessCache")
     assert not walk.of("AWS::ElastiCache::User")
 
 
-def test_the_sweeper_runs_every_minute_and_ends_before_the_next(walk: Walk) -> None:
-    (rule,) = walk.of("AWS::Events::Rule").values()
-    assert (rule["ScheduleExpression"], rule["State"]) == ("rate(1 minute)", "ENABLED")
-    (to,) = rule["Targets"]
-    sweeper = walk.of("AWS::Lambda::Function")[target(to["Arn"])]
-    assert sweeper["Handler"] == "functions.outbox_sweeper.handler"
-    assert sweeper["Timeout"] < 60
-    (permission,) = [p for p in walk.of("AWS::Lambda::Permission").values() if p["Principal"] == "events.amazonaws.com"]
-    assert target(permission["SourceArn"]) in walk.of("AWS::Events::Rule")
+def test_sweeper_and_lookout_run_every_minute_and_end_before_the_next(walk: Walk) -> None:
+    called = []
+    for rule in walk.of("AWS::Events::Rule").values():
+        assert (rule["ScheduleExpression"], rule["State"]) == ("rate(1 minute)", "ENABLED")
+        (to,) = rule["Targets"]
+        called.append(walk.of("AWS::Lambda::Function")[target(to["Arn"])])
+    assert sorted(each["Handler"] for each in called) == [
+        "functions.lookout.handler",
+        "functions.outbox_sweeper.handler",
+    ]
+    assert all(each["Timeout"] < 60 for each in called)
+    permissions = [p for p in walk.of("AWS::Lambda::Permission").values() if p["Principal"] == "events.amazonaws.com"]
+    assert {target(each["SourceArn"]) for each in permissions} == set(walk.of("AWS::Events::Rule"))
     (outbox,) = [table for table in walk.of("AWS::DynamoDB::Table").values() if "StreamSpecification" in table]
     (index,) = outbox["GlobalSecondaryIndexes"]
     assert (index["IndexName"], index["Projection"]) == ("waiting", {"ProjectionType": "KEYS_ONLY"})

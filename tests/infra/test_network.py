@@ -25,6 +25,7 @@ def test_a_worker_with_an_outside_dependency_gets_egress_and_the_others_do_not(d
         if "VpcConfig" in properties
     }
     assert places.pop("WorkerPayingConsumerFunction") == _subnets("Egress")
+    assert places.pop("LookoutFunction") == _subnets("Egress")  # Lambda's API has no endpoint here
     assert set(places) >= {"FrontDoorFunction"}  # it reaches the cache, and DynamoDB by its endpoint
     assert len(places) == len(WORKERS) + 1
     assert set(map(frozenset, places.values())) == {frozenset(_subnets("Isolated"))}

@@ -48,6 +48,10 @@ def consumer(worker: str, **tables: set[str]) -> dict[str, set[str]]:
 SENDS = {
     f"Worker{worker}QueuesSource": {"sqs:SendMessage"} for worker in ("Paying", "Reading", "InOrder", "Slow", "Added")
 }
+BRAKES = {
+    f"Worker{worker}Mapping": {"lambda:UpdateEventSourceMapping"}
+    for worker in ("Paying", "Reading", "InOrder", "Slow", "Added")
+}
 MATRIX = {
     "WorkerPayingConsumerFunction": consumer("Paying", Orders=READ | WRITE),
     "WorkerReadingConsumerFunction": consumer("Reading", Orders=READ),
@@ -88,15 +92,25 @@ MATRIX = {
         "FoundationTablesItemsOrders": {"dynamodb:BatchGetItem", "dynamodb:GetItem"},
         "FoundationTablesItemsUserOrders": {"dynamodb:Query"},
         "FoundationTablesItemsInventory": {"dynamodb:GetItem", "dynamodb:Query"},
+        "FoundationTablesItemsInvoices": {"dynamodb:GetItem"},
         "FrontDoorLogs": LOGS,
     },
     "OutboxSweeperFunction": {
         "*": XRAY,
         "FoundationKey": KEY,
-        "FoundationTablesJobs": {"dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"},
+        "FoundationTablesJobs": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"},
         "FoundationTablesOutbox": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"},
         "OutboxSweeperLogs": LOGS,
         **SENDS,
+        **BRAKES,
+    },
+    "LookoutFunction": {
+        "*": NOT_CONFINABLE,
+        "FoundationCacheValkey": {"elasticache:Connect"},
+        "FoundationCacheUser": {"elasticache:Connect"},
+        "FoundationKey": KEY,
+        "FoundationTablesJobs": {"dynamodb:GetItem", "dynamodb:PutItem"},
+        "LookoutLogs": LOGS,
     },
 }
 

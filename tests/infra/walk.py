@@ -91,6 +91,8 @@ def target(value: Json) -> str:
             return name
         case {"Fn::Join": ["", [inner, str() as rest]]} if rest.startswith("/index/"):
             return target(inner)  # an index belongs to its table
+        case {"Fn::Join": ["", [*_, ":event-source-mapping:", inner]]}:
+            return target(inner)
     message = f"{value!r} refers to no resource of this template"
     raise AssertionError(message)
 

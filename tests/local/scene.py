@@ -72,7 +72,7 @@ def ideal() -> Observation:
     }
     letters = tuple(
         DeadLetter(
-            message.body, READ, reason, sum(job.attempts for job in situation.jobs), "Malformed: x", FAILED, FAILED
+            message.body, READ, reason, sum(job.attempts or 0 for job in situation.jobs), "Malformed: x", FAILED, FAILED
         )
         for situation in SITUATIONS
         for message, reason in zip(SENT[situation.name], situation.dead_letters, strict=False)
@@ -80,8 +80,15 @@ def ideal() -> Observation:
     jobs: dict[tuple[str, str], JobSeen] = {}
     for situation in SITUATIONS:
         keys = dict.fromkeys(filter(None, (job_of(message.body) for message in SENT[situation.name])))
-        jobs |= {key: JobSeen(end.status, end.attempts) for key, end in zip(keys, situation.jobs, strict=False)}
-    jobs |= {job_of_request(asked): JobSeen(end.status, end.attempts) for asked in ASKED for end in asked.jobs}
+        jobs |= {
+            key: JobSeen(end.status, 1 if end.attempts is None else end.attempts)
+            for key, end in zip(keys, situation.jobs, strict=False)
+        }
+    jobs |= {
+        job_of_request(asked): JobSeen(end.status, 1 if end.attempts is None else end.attempts)
+        for asked in ASKED
+        for end in asked.jobs
+    }
     tags = frozenset(tag for order in orders for tag in order.tags)
     untouched = frozenset(tag for order in orders if order.ends == "pending" for tag in order.tags)
     reads = [each.read for each in (*SITUATIONS, *ASKED) if each.read]
@@ -98,6 +105,7 @@ def ideal() -> Observation:
         jobs={**jobs, RECONCILING: JobSeen("completed", 1)},
         postings=(PostingSeen(RECONCILING, "order-lost", is_sent=True),),
         charges=charges,
+        notices={each.invoice.invoice_id: each.invoice.told for each in SITUATIONS if each.invoice},
         requests={order.intent: order.requests for order in orders},
         shortest_waits={"pi_429_hurry": 3.2},
         provoked=frozenset(order.intent for order in orders),

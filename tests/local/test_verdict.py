@@ -198,6 +198,12 @@ def test_an_old_value_that_is_read_after_the_end_is_noticed() -> None:
     assert wrong(replace(seen, first_reads=put(seen.first_reads, place, '"2"'))) == {"changed-user": ["read"]}
 
 
+@pytest.mark.parametrize("told", [(), (3, 3), (2,)])
+def test_a_notice_that_is_missing_or_was_sent_twice_is_noticed(told: tuple[int, ...]) -> None:
+    seen = ideal()
+    assert wrong(replace(seen, notices=put(seen.notices, "inv-changed", told))) == {"changed-invoice": ["notices"]}
+
+
 def test_each_trouble_has_its_situation() -> None:
     assert {situation.trouble for situation in SITUATIONS} == set(Trouble)
 

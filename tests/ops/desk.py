@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,9 @@ from ops.cli import main
 from ops.deployed import Deployed
 from ops.exits import CommandError
 from ops.jobs import Seen
+from ops.running import Depth, Receiving
 from ops.tools import Tools
+from shared.backends.memory_brakes import MemoryBrakes, MemoryMappings
 from shared.backends.memory_database import MemoryDatabase
 from shared.backends.memory_dead_letters import MemoryDeadLetters
 from shared.backends.memory_operator import MemoryOperatorRecords
@@ -36,10 +38,20 @@ OUTPUTS = {
     "QueuePayments": "https://sqs/payments",
     "QueueUsers": "https://sqs/users",
     "QueueInventory": "https://sqs/inventory",
+    "QueueInvoices": "https://sqs/invoices",
+    "QueueNotifications": "https://sqs/notifications",
     "DeadLetterQueuePayments": "https://sqs/payments-dead",
     "DeadLetterQueueUsers": "https://sqs/users-dead",
     "DeadLetterQueueInventory": "https://sqs/inventory-dead",
+    "DeadLetterQueueInvoices": "https://sqs/invoices-dead",
+    "DeadLetterQueueNotifications": "https://sqs/notifications-dead",
     "AuditLog": "audit",
+    "MappingPayments": "uuid-payments 20",
+    "MappingUsers": "uuid-users 5",
+    "MappingInventory": "uuid-inventory 5",
+    "MappingInvoices": "uuid-invoices 5",
+    "MappingNotifications": "uuid-notifications 5",
+    "LookoutFunction": "lookout",
 }
 ME = "arn:aws:sts::000000000000:assumed-role/operator/me"
 
@@ -56,6 +68,42 @@ class Memory(MemoryDatabase):
             self.on_look(self.looks)
         view = self.view(record)
         return None if view is None else Seen(view, self.accepted_at.get(record))
+
+
+class Looked:
+    """What runs, as a test has it."""
+
+    def __init__(self) -> None:
+        self.depths: dict[str, Depth] = {}
+        self.in_flight: list[int] = []
+        self.states: dict[str, Receiving] = {}
+        self.numbers: Any = {}
+        self.gates: Any = {}
+        self.locks: list[dict[str, Any]] = []
+        self.asked: list[Any] = []
+
+    def depth(self, worker: str) -> Depth:
+        depth = self.depths.get(worker, Depth(0, 0, 0, 0))
+        return replace(depth, in_flight=self.in_flight.pop(0)) if self.in_flight else depth
+
+    def receiving(self, worker: str) -> Receiving:
+        return self.states.get(worker, Receiving("Enabled", 5))
+
+    def measured(self, workers: Any, now: Any) -> Any:
+        return given(self.numbers)
+
+    def ask_lookout(self, question: Any) -> Any:
+        self.asked.append(question)
+        given(self.gates)
+        lock = next((each for each in self.locks if each["key"] == question.get("key")), None)
+        return {"gates": self.gates, "locks": self.locks, "complete": not self.locks, "lock": lock}
+
+
+def given(answer: Any) -> Any:
+    """An answer, or the error that stands for it."""
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 @dataclass
@@ -75,6 +123,8 @@ class Desk:
         self.audit: list[dict[str, Any]] = []
         self.audit_is_gone = False
         self.redrive: Redrive | None = None
+        self.brakes, self.mapped = MemoryBrakes(), MemoryMappings()
+        self.running = Looked()
         self.edited: list[str] = []
         self.jobs = Memory(self.clock)
         self.out, self.err = "", ""
@@ -101,10 +151,17 @@ class Desk:
             caller=lambda: ME,
             side_by_side=lambda: contextlib.nullcontext(map),
             edit=self._edit,
+            brakes=lambda _: self.brakes,
+            mappings=self._mappings,
+            running=lambda _: self.running,
         )
         status = main(words, tools)
         self.out, self.err = (str(console.file.getvalue()) for console in (out, err))  # type: ignore[attr-defined]
         return status
+
+    def _mappings(self, mapped: Any) -> MemoryMappings:
+        assert all(each.uuid == f"uuid-{worker}" for worker, each in mapped.items())
+        return self.mapped
 
     def write(self, line: str) -> None:
         """Keep a line of the audit."""

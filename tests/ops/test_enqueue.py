@@ -181,3 +181,20 @@ def test_outputs_are_named_as_infra_names_them() -> None:
     assert [stack.queue_of(name) for name in (*outputs.values(), "order-lines")] == [*outputs.values(), "order-lines"]
     with pytest.raises(CommandError, match="no output QueueMissing"):
         stack.queue_of("missing")
+
+
+def test_r2_7_a_payload_of_another_version_is_checked_as_the_consumer_reads_it() -> None:
+    desk = Desk()
+    assert desk.run(*CAPTURE, "--payload", TEXT, "--version", "1") == Exit.DONE
+    assert desk.run(*CAPTURE, "--payload", TEXT, "--version", "9") == Exit.REFUSED
+    assert "--version 9: capture-payment is at version" in desk.err
+    assert desk.run(*CAPTURE, "--payload", TEXT, "--version", "0") == Exit.REFUSED
+    assert len(desk.sent) == 1
+
+
+def test_a_tenant_goes_with_the_message() -> None:
+    desk = Desk()
+    assert desk.run(*CAPTURE, "--payload", TEXT, "--tenant", "shop-1") == Exit.DONE
+    ((_, outgoing),) = desk.sent
+    assert (outgoing.tenant, read_message(outgoing.body).tenant) == ("shop-1", "shop-1")
+    assert desk.run(*CAPTURE, "--payload", TEXT, "--tenant", "") == Exit.REFUSED

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from functions.payment_provider import PAYMENT_PROVIDER
 from shared.acceptance import Accepted
 from shared.backends.memory_database import MemoryDatabase
 from shared.backends.memory_queue import MemoryQueue
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from shared.outbox import Posting
     from shared.producer import Outgoing
     from tests.simulation.faults import Faults
+    from tests.simulation.outages import Outages
     from tests.simulation.world import World
 
 LEFT_NEVER = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
@@ -119,6 +121,8 @@ class History(MemoryDatabase):
         self.payloads: dict[str, str] = {}
         self.lanes = Lanes()
         self.ends: dict[str, list[float]] = {}
+        self.claimed_at: dict[str, float] = {}
+        self.outages: Outages | None = None
 
     def _note(self, record: str, before: JobView | None) -> None:
         after = self.records.get(record)
@@ -132,6 +136,7 @@ class History(MemoryDatabase):
     def claim(self, claim: Any, now: Any) -> Any:
         before = self.records.get(claim.record)
         answer = super().claim(claim, now)
+        self.claimed_at.setdefault(claim.token, self.clock.monotonic())
         self._note(claim.record, before)
         after = self.records.get(claim.record)
         if before is not None and after is not None and after.token != before.token:
@@ -171,6 +176,10 @@ class History(MemoryDatabase):
         failure = after.last_failure
         if failure is None or failure == before.last_failure or failure.dependency == "dynamodb":
             self.broken.append(("I19", f"an attempt is spent, and nothing of its own failed: {after}"))
+        elif self.outages is not None and failure.dependency == PAYMENT_PROVIDER.name:
+            wrong = self.outages.spent(before)
+            if wrong is not None:
+                self.broken.append(("I19", wrong))
 
     def bury(self, hold: Any, death: Any, failure: Any, now: Any) -> None:
         before = self.records.get(hold.record)

@@ -34,6 +34,7 @@ from tests.simulation.clients import Clients
 from tests.simulation.faults import Faults, Faulty, Records, Weather
 from tests.simulation.history import LOST_AFTER, History, Queue, Watched
 from tests.simulation.jobs import BATCH, GATE, SIM_WORKER, Outside
+from tests.simulation.outages import Outages
 from tests.simulation.scheduler import Process, ProcessClock, Scheduler
 
 if TYPE_CHECKING:
@@ -70,14 +71,16 @@ class World:
     def __init__(self, seed: int, mode: Mode = Mode.NORMAL) -> None:
         self.random = Random(seed)  # noqa: S311 - repeatable
         self.mode = mode
+        self.telemetry = Silent()
         self.scheduler = Scheduler(self.random)
         self.faults = Faults(self.scheduler, self.random, Weather.drawn(self.random))
         self.tokens = 0
         outside = ProcessClock(self.scheduler, Process("outside"))
         self.history = History(outside)
+        self.outages = Outages(self)
+        self.history.outages = self.outages
+        self.outside = Outside(self.outages.check_up)
         self.cache = Watched(CACHES[mode](outside), self.history)
-        self.outside = Outside()
-        self.telemetry = Silent()
         self.queue = Queue(
             self.history, self.faults, outside, SIM_WORKER.visibility_timeout, SIM_WORKER.max_receive_count
         )
@@ -94,11 +97,12 @@ class World:
         """Faults for a while, then none, until all is at rest."""
         self._produce()
         for number in range(3):
-            self.spawn(f"poller-{number}", self._poll)
+            self.spawn(f"poller-{number}", partial(self._poll, number))
         self.spawn("relay", self._relay)
         self.spawn("sweeper", self._sweep)
         self.clients.begin()
         self.requests.begin()
+        self.outages.begin()
         for number in range(2):
             self.spawn(f"reader-{number}", self._read)
         if self.faults.weather.amnesia:
@@ -180,14 +184,14 @@ class World:
         if accepted and self.faults.happens("vanishes"):
             del self.queue.messages[self.random.choice(accepted)]
 
-    def _poll(self, here: Process) -> None:
+    def _poll(self, number: int, here: Process) -> None:
         """Lambda's event source mapping: gives batches to a process, and a new one to the next when it dies."""
         _ = here
         process: Process | None = None
         while True:
             self.scheduler.sleep(self.random.uniform(0.1, 2.0))
             self._lose()
-            if not self.queue.has_visible:
+            if not self.queue.has_visible or not self.outages.mappings.lets(number):
                 continue
             twice = self.faults.happens("duplicate")
             records = self.queue.receive(BATCH, order=self.random.shuffle, hidden=not twice)
@@ -253,6 +257,7 @@ class World:
             items=database,
             outbox=database,
             leases=Faulty(self.cache, process, self.faults, CacheUnavailable()),
+            gates=self.outages.gates_for(process),
             queue=Faulty(self.queue, process, self.faults, Unavailable("no answer", dependency="sqs")),
             transport=Calls(
                 Faulty(self.outside, process, self.faults, Ambiguous("no answer", dependency="outside")),
@@ -287,7 +292,8 @@ class World:
         sweeper = Sweeper(database, relay, relay.clock, self.random, self.telemetry)
         workers = {job.name: SIM_WORKER.name for job in SIM_WORKER.jobs}
         rescue = Rescue(database, database, workers, relay.clock, self.telemetry, LOST_AFTER)
-        Round(sweeper, rescue, Recurring(database, (), relay.clock)).make(relay.clock.now() + SWEEP)
+        watchdog = self.outages.watchdog(database._process, relay.clock)
+        Round(sweeper, rescue, Recurring(database, (), relay.clock), watchdog).make(relay.clock.now() + SWEEP)
 
     def _ends_well(self, name: str, run: Callable[[Relay], None]) -> bool:
         """Let a new process do something with a relay; give whether it did it."""

@@ -12,6 +12,7 @@ from shared.backends.memory_cache import MemoryCache
 from shared.backends.memory_database import MemoryDatabase
 from shared.backends.memory_transport import MemoryTransport
 from shared.cache_store import Loaded
+from shared.calls import Calls
 from shared.dependency import Dependency, Reply
 from shared.errors import DeclarationError, LeaseLost, Refused
 from shared.item import Create, Delete, Replace, Stored, Unchanged, Write
@@ -31,14 +32,14 @@ OTHER = Table("other", key="id")
 class Case:
     """A unit of work over a memory database that holds one thing, at version 3."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, way: Any = None, intents: Any = None, **options: Any) -> None:
         self.clock = FakeClock()
         self.database = MemoryDatabase(self.clock)
         self.database.items["things", ("a",)] = Stored({"id": "a", "text": "x"}, 3)
         self.calls: list[Any] = []
         self.work = UnitOfWork(
             items=self.database,
-            transport=MemoryTransport(self.answer),
+            calls=Calls(MemoryTransport(self.answer), self.clock, Counter(), way=way, intents=intents),
             clock=self.clock,
             tokens=Counter(),
             worker="notes",

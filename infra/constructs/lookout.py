@@ -1,0 +1,113 @@
+"""The lookout: the function that looks into the cache for others, and brakes queues by what it sees there every minute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from aws_cdk import ArnFormat, CfnOutput, Stack
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from constructs import Construct
+
+from infra.constructs.function import Function, Place, Shape
+from infra.constructs.sweeper import EVERY
+from infra.grants import BRAKE, BRAKES, allow, allow_table
+from shared.settings import Settings
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_lambda as lambda_
+
+    from infra.constructs.foundation import Foundation
+    from infra.constructs.function import Package
+    from shared.worker import Worker
+
+SHAPE = Shape(
+    module="functions.lookout",
+    description="lookout: brakes queues whose dependency is down, and tells operators of breakers and locks",
+    timeout=timedelta(seconds=30),
+    memory=256,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """A worker's event source mapping, as functions that brake it are told."""
+
+    worker: Worker
+    mapping: lambda_.CfnEventSourceMapping
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Its id and its declared concurrency, by the worker's name."""
+        return {self.worker.name: f"{self.mapping.ref} {self.worker.max_concurrency}"}
+
+    def let_brake(self, function: Function) -> None:
+        """Let a function pause and free it."""
+        arn = Stack.of(self.mapping).format_arn(
+            service="lambda",
+            resource="event-source-mapping",
+            resource_name=self.mapping.ref,
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        allow(function.role, BRAKE, arn)
+
+
+class Lookout(Construct):
+    """The lookout's function and its schedule. It watches workers as they are added."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, foundation: Foundation, package: Package) -> None:
+        super().__init__(scope, construct_id)
+        stage, cache, jobs = foundation.stage, foundation.cache, foundation.tables.jobs
+        settings = Settings(
+            stage=stage.name,
+            jobs_table=jobs.table_name,
+            outbox_table=foundation.tables.outbox.table_name,
+            cache_host=cache.host,
+            cache_port=cache.port,
+            cache_tls=stage.cache_tls,
+            cache_cluster=stage.cache_cluster,
+            cache_user=cache.user,
+            cache_name=cache.name if cache.user else "",
+            pace=stage.pace,
+        )
+        self._function = function = Function(
+            self,
+            "Lookout",
+            shape=SHAPE,
+            stage=stage,
+            package=package,
+            environ=settings.to_environ(),
+            key=foundation.key,
+            # Lambda's own API is reached by the way out; where there is none, no worker has a dependency to be braked for.
+            place=Place(foundation.network, foundation.network.has_egress),
+        )
+        allow_table(function.role, jobs, BRAKES)
+        cache.admit(function.role)
+        events.Rule(
+            self,
+            "EveryMinute",
+            description=f"Brakes and frees the queues of {Stack.of(self).stack_name}",
+            schedule=events.Schedule.rate(EVERY),
+            # A round that failed is not repeated: the next minute's does the same.
+            targets=[targets.LambdaFunction(function.resource, retry_attempts=0, max_event_age=EVERY)],
+        )
+        CfnOutput(Stack.of(self), "LookoutFunction", value=function.resource.function_name)
+
+    def watch(self, mapped: Mapped) -> None:
+        """Tell of a worker's dependencies, and brake it where it does nothing without one of them."""
+        worker, needs = mapped.worker, mapped.worker.needs
+        gates = {each.name: each.gate.written for each in worker.dependencies if each.gate is not None}
+        told = Settings(
+            stage="",
+            jobs_table="",
+            outbox_table="",
+            gates={name: text for name, text in gates.items() if text is not None},
+            needs={worker.name: " ".join(each.name for each in needs)} if needs else {},
+            mappings=mapped.settings if needs else {},
+        )
+        for name, value in told.maps_to_environ().items():
+            self._function.resource.add_environment(name, value)
+        if needs:
+            mapped.let_brake(self._function)

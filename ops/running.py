@@ -1,0 +1,155 @@
+"""What runs in a stack, as the operator looks at it: depths of queues, mappings, rates, breakers, locks. It changes nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+from shared.backends.aws import client, translated
+from shared.errors import Unavailable
+from shared.telemetry import JOB_TYPE, NAMESPACE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from ops.deployed import Deployed
+    from shared.worker import Worker
+
+COUNTED = ("succeeded", "retried", "postponed", "dead_lettered")
+WINDOW = timedelta(minutes=5)
+LATE = timedelta(minutes=3)  # by which metrics may come
+LOOKOUT_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """How many messages a worker's queues hold."""
+
+    waiting: int
+    in_flight: int
+    delayed: int
+    dead: int
+
+
+@dataclass(frozen=True, slots=True)
+class Receiving:
+    """A worker's event source mapping: its state as Lambda has it, and how many batches it runs at one time at the most."""
+
+    state: str
+    concurrency: int | None
+
+
+class Running(Protocol):
+    """Looks at one stack."""
+
+    def depth(self, worker: str) -> Depth:
+        """How many messages there are, as SQS guesses.
+
+        Raises:
+            Unavailable: no answer.
+        """
+        ...
+
+    def receiving(self, worker: str) -> Receiving:
+        """How its mapping stands.
+
+        Raises:
+            Unavailable: no answer.
+        """
+        ...
+
+    def measured(self, workers: Sequence[Worker], now: datetime) -> Mapping[str, Mapping[str, float]]:
+        """By worker: `age`, in seconds, of the oldest message, and how much of each of COUNTED in the last five minutes.
+
+        What was not measured is left out.
+
+        Raises:
+            Unavailable: no answer.
+        """
+        ...
+
+    def ask_lookout(self, question: Mapping[str, object]) -> dict[str, Any]:
+        """What the lookout answers.
+
+        Raises:
+            Unavailable: it, or the cache, does not answer.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AwsRunning:
+    """Looks by the caller's credentials."""
+
+    stack: Deployed
+
+    def depth(self, worker: str) -> Depth:
+        """How many messages there are."""
+        sqs = client("sqs")
+
+        def of(url: str) -> dict[str, int]:
+            with translated("sqs"):
+                answer = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
+            return {name: int(value) for name, value in answer["Attributes"].items() if name.startswith("Approximate")}
+
+        source, dead = of(self.stack.queue_of(worker)), of(self.stack.dead_letters_of(worker))
+        number = "ApproximateNumberOfMessages"
+        return Depth(
+            source.get(number, 0),
+            source.get(f"{number}NotVisible", 0),
+            source.get(f"{number}Delayed", 0),
+            dead.get(number, 0) + dead.get(f"{number}NotVisible", 0),
+        )
+
+    def receiving(self, worker: str) -> Receiving:
+        """How its mapping stands."""
+        with translated("lambda"):
+            answer = client("lambda").get_event_source_mapping(UUID=self.stack.mapping_of(worker).uuid)
+        return Receiving(answer["State"], answer.get("ScalingConfig", {}).get("MaximumConcurrency"))
+
+    def measured(self, workers: Sequence[Worker], now: datetime) -> Mapping[str, Mapping[str, float]]:
+        """What CloudWatch has of the last minutes."""
+        asked: list[tuple[str, str]] = []
+        queries: list[dict[str, Any]] = []
+
+        def ask(worker: Worker, name: str, metric: dict[str, Any], statistic: str) -> None:
+            asked.append((worker.name, name))
+            stat = {"Metric": metric, "Period": int(WINDOW.total_seconds()), "Stat": statistic}
+            queries.append({"Id": f"q{len(queries)}", "MetricStat": stat})
+
+        for worker in workers:
+            queue = self.stack.queue_of(worker.name).rpartition("/")[2]
+            dimensions = [{"Name": "QueueName", "Value": queue}]
+            age = {"Namespace": "AWS/SQS", "MetricName": "ApproximateAgeOfOldestMessage", "Dimensions": dimensions}
+            ask(worker, "age", age, "Maximum")
+            for job in worker.jobs:
+                own = [{"Name": "service", "Value": worker.name}, {"Name": JOB_TYPE, "Value": job.name}]
+                for name in COUNTED:
+                    ask(worker, name, {"Namespace": NAMESPACE, "MetricName": name, "Dimensions": own}, "Sum")
+        with translated("cloudwatch"):
+            answer = client("cloudwatch").get_metric_data(
+                MetricDataQueries=queries, StartTime=now - WINDOW - LATE, EndTime=now
+            )
+        found: dict[str, dict[str, float]] = {worker.name: {} for worker in workers}
+        for result in answer["MetricDataResults"]:
+            if result["Values"]:
+                worker_name, name = asked[int(result["Id"][1:])]
+                known = found[worker_name].get(name, 0.0)
+                found[worker_name][name] = known + float(result["Values"][0])
+        return found
+
+    def ask_lookout(self, question: Mapping[str, object]) -> dict[str, Any]:
+        """What the lookout answers."""
+        with translated("lambda"):
+            answer = client("lambda", read_seconds=LOOKOUT_SECONDS).invoke(
+                FunctionName=self.stack.lookout, Payload=json.dumps(question).encode()
+            )
+        told = json.loads(answer["Payload"].read() or b"{}")
+        if "FunctionError" in answer or not isinstance(told, dict) or "unavailable" in told:
+            why = told.get("unavailable") or told.get("errorType") if isinstance(told, dict) else None
+            message = f"The lookout gave no answer ({why or 'it failed'})."
+            raise Unavailable(message, dependency="lookout")
+        return told

@@ -1,0 +1,130 @@
+"""The calls of one attempt to the outside: within the bounds of each dependency, and never twice where twice is two effects."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from shared.errors import AlreadyCalled, Ambiguous, Unavailable, Unrepeatable
+from shared.failpoints import Failpoint, failpoint
+from shared.trace import TRACEPARENT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime, timedelta
+
+    from shared.clock import Clock, Tokens
+    from shared.dependency import Dependency, Reply, Transport
+    from shared.trace import Trace
+    from shared.way import Way
+
+
+class Intents(Protocol):
+    """What the job's record tells of calls that cannot be repeated; for one attempt."""
+
+    def intend(self, dependency: str) -> bool:
+        """Write that this attempt is about to call; False if an earlier attempt wrote so, and nobody took it back.
+
+        Raises:
+            ClaimLost: the job is no longer held by this attempt.
+            Unavailable: the store did not answer.
+        """
+        ...
+
+    def withdraw(self, dependency: str) -> None:
+        """Take the intent back, since the call was certainly not done.
+
+        Raises:
+            ClaimLost: or Unavailable, as above: the intent stays.
+        """
+        ...
+
+
+@dataclass(slots=True)
+class Calls:
+    """Makes the calls of one attempt.
+
+    Attributes:
+        way: through the dependencies' gates; None where there are none.
+        intents: for dependencies that take no key; None where nobody keeps them.
+        begun_at: when the job's first attempt began: no key of it is older.
+        trace: of what asked for the job; goes on in each call.
+    """
+
+    transport: Transport
+    clock: Clock
+    tokens: Tokens
+    way: Way | None = None
+    intents: Intents | None = None
+    begun_at: datetime | None = None
+    trace: Trace | None = None
+
+    def make(  # noqa: PLR0913 - one request, and what must hold for it
+        self,
+        use: Dependency,
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, object] | None,
+        headers: Mapping[str, str],
+        time_left: Callable[[], timedelta],
+        check: Callable[[], None],
+    ) -> Reply:
+        """Call a dependency once.
+
+        Args:
+            use: the dependency as the job declares it.
+            method: of HTTP.
+            path: behind the base URL.
+            body: as JSON.
+            headers: beside those that every call has.
+            time_left: until the attempt's deadline.
+            check: raises where the attempt must not go on; it is asked again after a wait.
+
+        Raises:
+            NotNow: its gate lets nobody in.
+            Unavailable: it was not done.
+            Ambiguous: it may have been done, now or by an earlier attempt.
+        """
+        check()
+        if self.begun_at is not None and use.has_forgotten(method, self.clock.now() - self.begun_at):
+            message = f"{use.name} may have forgotten this job's key: what happened has to be found out first."
+            raise Ambiguous(message, dependency=use.name)
+        sent = dict(headers)
+        if self.trace is not None and TRACEPARENT not in {name.lower() for name in sent}:
+            sent[TRACEPARENT] = self.trace.child(self.tokens).header
+        is_repeatable = use.is_repeatable(method)
+        with contextlib.nullcontext() if self.way is None else self.way.through(use, time_left):
+            check()
+            if not is_repeatable:
+                self._intend(use)
+            failpoint(Failpoint.CALLING)
+            try:
+                reply = self.transport.send(
+                    use, method, path, body=body, headers=sent, within=min(use.timeout, time_left())
+                )
+            except Ambiguous as error:
+                if is_repeatable:
+                    raise
+                raise Unrepeatable(str(error), dependency=use.name) from error
+            except Unavailable:
+                if not is_repeatable:
+                    self._withdraw(use)
+                raise
+            failpoint(Failpoint.CALLED)
+            return reply
+
+    def _intend(self, use: Dependency) -> None:
+        if self.intents is None:
+            return
+        if not self.intents.intend(use.name):
+            message = f"An earlier attempt called {use.name}, and nobody knows how it ended."
+            raise AlreadyCalled(message, dependency=use.name)
+        failpoint(Failpoint.INTENDED)
+
+    def _withdraw(self, use: Dependency) -> None:
+        """The call was not done: a later attempt may make it. If this fails, the later attempt will not, and is unknown."""
+        if self.intents is not None:
+            with contextlib.suppress(Unavailable):
+                self.intents.withdraw(use.name)

@@ -1,0 +1,142 @@
+"""`tahan pause|resume|drain`: what is noted, told and done, in which order, and what is refused."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ops.exits import Exit
+from shared.backends.memory_brakes import MemoryMappings
+from shared.brake import Brake, BrakeState, Watchdog
+from shared.errors import Unavailable
+from shared.telemetry import Silent
+from tests.ops.desk import ME, Desk
+from tests.world import START
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WORDS = ("payments", "--why", "migration", "--yes")
+
+
+def test_a_pause_is_noted_with_its_end_and_the_mapping_stands_still() -> None:
+    desk = Desk()
+    assert desk.run("pause", *WORDS, "--for", "30m", "--json") == Exit.DONE
+    until = START + timedelta(minutes=30)
+    assert desk.brakes.read("payments") == Brake(BrakeState.PAUSED, ME, "migration", START, until, by_hand=True)
+    assert desk.mapped.running == {"payments": 0}
+    assert desk.json == {"worker": "payments", "paused": True, "until": until.isoformat(), "was": None}
+    assert [(line["what"], line["why"], line["outcome"]) for line in desk.audit] == [
+        ("pause", "migration", "begins"),
+        ("pause", "migration", "done"),
+    ]
+
+
+def test_the_watchdog_takes_off_what_an_operator_forgot() -> None:
+    desk = Desk()
+    desk.run("pause", *WORDS)
+    desk.clock.pass_(timedelta(hours=1))
+    Watchdog(("payments",), desk.brakes, desk.mapped, desk.clock, Silent()).make_round()
+    assert (desk.mapped.running, desk.brakes.read("payments")) == ({"payments": None}, None)
+
+
+def test_a_pause_that_cannot_be_told_to_lambda_leaves_a_brake_with_an_end() -> None:
+    desk = Desk()
+
+    class Stubborn(MemoryMappings):
+        def pause(self, worker: str) -> None:
+            message = "lambda gave no answer."
+            raise Unavailable(message, dependency="lambda")
+
+    desk.mapped = Stubborn()
+    assert desk.run("pause", *WORDS) == Exit.NOT_DONE
+    brake = desk.brakes.read("payments")
+    assert brake is not None
+    assert brake.until == START + timedelta(hours=1)
+    assert desk.audit[-1]["outcome"] == "broke off"
+
+
+@pytest.mark.parametrize("command", ["pause", "resume", "drain"])
+def test_a_dry_run_changes_nothing_and_asks_nobody(command: str) -> None:
+    desk = Desk()
+    assert desk.run(command, "payments", "--why", "x", "--dry-run") == Exit.DONE
+    assert (desk.mapped.running, desk.brakes.brakes, desk.audit) == ({}, {}, [])
+
+
+@pytest.mark.parametrize("command", ["pause", "resume", "drain"])
+@pytest.mark.parametrize("answer", ["", "n\n", "\n"])
+def test_without_a_yes_nothing_is_changed(command: str, answer: str) -> None:
+    desk = Desk(stdin=answer)
+    assert desk.run(command, "payments", "--why", "x") == Exit.REFUSED
+    assert (desk.mapped.running, desk.brakes.brakes, desk.audit) == ({}, {}, [])
+
+
+@pytest.mark.parametrize("command", ["pause", "resume", "drain"])
+def test_without_an_audit_nothing_is_changed(command: str) -> None:
+    desk = Desk()
+    desk.audit_is_gone = True
+    assert desk.run(command, *WORDS) == Exit.NOT_DONE
+    assert "the audit cannot be written" in desk.err
+    assert (desk.mapped.running, desk.brakes.brakes) == ({}, {})
+
+
+@pytest.mark.parametrize("time", ["0s", "25h", "1d", "soon", "-1m"])
+def test_a_time_that_is_none_or_too_long_is_refused(time: str) -> None:
+    desk = Desk()
+    assert desk.run("pause", *WORDS, f"--for={time}") == Exit.REFUSED
+    assert "give a time like" in desk.err
+
+
+def test_an_unknown_worker_is_refused() -> None:
+    desk = Desk()
+    assert desk.run("pause", "shoes", "--why", "x", "--yes") == Exit.REFUSED
+
+
+def test_a_brake_that_changes_meanwhile_is_left_as_it_is() -> None:
+    desk = Desk()
+    write = desk.brakes.write
+    other = Brake(BrakeState.PAUSED, "shop", "down", START, START)
+
+    class Overtaken:
+        read: Callable[[str], Brake | None] = desk.brakes.read
+
+        def write(self, worker: str, brake: Any, seen: Any) -> bool:
+            write(worker, other, None)
+            return write(worker, brake, seen)
+
+    desk.brakes = Overtaken()  # type: ignore[assignment]
+    assert desk.run("pause", *WORDS) == Exit.LEFT
+    assert desk.mapped.running == {}
+
+
+def test_resume_frees_first_and_forgets_then() -> None:
+    desk = Desk()
+    desk.run("pause", *WORDS)
+    assert desk.run("resume", *WORDS, "--json") == Exit.DONE
+    assert (desk.mapped.running, desk.brakes.brakes) == ({"payments": None}, {})
+    assert desk.json == {"worker": "payments", "was": "paused", "receives": True}
+
+
+def test_resume_of_what_the_controller_paused_says_that_it_will_come_back() -> None:
+    desk = Desk()
+    desk.brakes.brakes["payments"] = Brake(BrakeState.PAUSED, "payment-provider", "down", START, START)
+    assert desk.run("resume", *WORDS) == Exit.DONE
+    assert "payment-provider was down" in desk.err
+
+
+def test_drain_waits_until_nothing_is_in_flight() -> None:
+    desk = Desk()
+    desk.running.in_flight = [12, 5, 1, 0, 0, 9]
+    assert desk.run("drain", *WORDS, "--json") == Exit.DONE
+    assert desk.json["in_flight"] == 0
+    assert desk.running.in_flight == [9]  # twice nothing is nothing
+
+
+def test_drain_gives_up_when_its_time_is_up() -> None:
+    desk = Desk()
+    desk.running.in_flight = [3] * 50
+    assert desk.run("drain", *WORDS, "--timeout", "20") == Exit.UNDER_WAY
+    assert "Still in flight" in desk.err
+    assert desk.mapped.running == {"payments": 0}
