@@ -112,7 +112,10 @@ def run_cancel(options: argparse.Namespace, tools: Tools) -> Exit:
     def end() -> None:
         tools.operator(stack.jobs_table).end(view, Ending(Status.CANCELLED), tools.clock.now())
 
-    return _done(options, tools, _Deed("job cancel", stack, view, end))
+    ended = _done(options, tools, _Deed("job cancel", stack, view, end))
+    if view.status is Status.DEAD_LETTERED and not options.dry_run:
+        tools.tell("Its dead letter is still there: `dlq discard` throws it away.")
+    return ended
 
 
 def _seen(options: argparse.Namespace, tools: Tools) -> tuple[Seen, Deployed]:

@@ -83,7 +83,7 @@ def verdict_on(dossier: Dossier, now: datetime, most_deaths: int | None = MOST_D
     too_often = most_deaths is not None and death > most_deaths
     if view is None:
         return Leave(Fate.TOO_OFTEN) if too_often else Send(death)
-    if dossier.spoke and view.replayed is not None and view.replayed.death == dossier.death and view.status in BEGUN:
+    if _was_replayed(dossier, view):
         return Finish()
     if view.ended:
         return Leave(Fate.ENDED)
@@ -95,6 +95,14 @@ def verdict_on(dossier: Dossier, now: datetime, most_deaths: int | None = MOST_D
         return Leave(Fate.TOO_OFTEN)
     ready = view.status is Status.ACCEPTED and view.replayed is not None and view.death == death
     return Send(death) if ready else Reopen(death)
+
+
+def _was_replayed(dossier: Dossier, view: JobView) -> bool:
+    """Whether a copy of the letter was sent and taken up since: an attempt began under the death by which it was made ready."""
+    if view.replayed is None or view.status not in BEGUN:
+        return False
+    # The copy of a letter that SQS moved carries one death more than the letter.
+    return view.replayed.death == dossier.death if dossier.spoke else view.replayed.death > dossier.death
 
 
 def _death_of(dossier: Dossier) -> int:

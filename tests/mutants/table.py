@@ -3881,8 +3881,8 @@ MUTANTS = (
     Mutant(
         "a replay that had sent is finished without sending again",
         "ops/verdict.py",
-        "view.replayed.death == dossier.death and view.status in BEGUN:",
-        "view.replayed.death == dossier.death and not view:",
+        "return view.replayed.death == dossier.death if dossier.spoke else view.replayed.death > dossier.death",
+        "return not dossier",
         "tests/ops/test_replay.py",
     ),
     Mutant(

@@ -23,7 +23,7 @@ from tests.dead_letters import ME, House
 from tests.world import START, body
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ops.report import Report
     from shared.dead_letter_queue import Copy
@@ -34,6 +34,14 @@ A, B = "cause-a", "cause-b"
 
 class Died(BaseException):
     """The process is gone."""
+
+
+def dying_at(point: Failpoint) -> Callable[[Failpoint], None]:
+    def die(at: Failpoint) -> None:
+        if at is point:
+            raise Died
+
+    return die
 
 
 def house_with(*names: str, cause: str = A, **options: Any) -> House:
@@ -175,6 +183,24 @@ def test_a_replay_that_died_after_the_send_is_finished_by_the_next_one_though_th
     assert house.status("one") is Status.COMPLETED
     report = house.replay()
     assert (report.fates[Fate.FINISHED], house.dead(), house.effects["one"]) == (1, [], 1)
+
+
+def test_a_letter_that_sqs_moved_is_finished_too_where_its_replay_died_after_the_send() -> None:
+    house = House()
+    house.send("one")
+    (record,) = house.queue.receive()
+    with armed(dying_at(Failpoint.CLAIMED)), pytest.raises(Died):
+        house.world.execute(record["body"])
+    for _ in range(house.queue.max_receives):
+        house.clock.pass_(timedelta(minutes=5))
+        house.queue.receive()
+    assert house.dead() == ["one"]
+    with armed(dying_at(Failpoint.COPIES_SENT)), pytest.raises(Died):
+        house.replay(watches=False)
+    house.work()
+    assert house.status("one") is Status.COMPLETED
+    report = house.replay()
+    assert (report.fates, house.dead(), house.effects) == ({Fate.FINISHED: 1}, [], {"one": 1})
 
 
 def test_two_operators_at_one_time_replay_each_letter_once() -> None:
