@@ -9,13 +9,21 @@ from pydantic import BaseModel, Field, ValidationError
 
 from shared.dependency import Dependency
 from shared.errors import Ambiguous, Rejected, Unavailable
+from shared.gate import CircuitBreaker, RetryBudget
+from shared.rate import Rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shared.unit_of_work import UnitOfWork
 
-NOTIFICATION_SERVICE = Dependency("notification-service", timeout=timedelta(seconds=10))
+NOTIFICATION_SERVICE = Dependency(
+    "notification-service",
+    timeout=timedelta(seconds=10),
+    rate=Rate(20),
+    retries=RetryBudget(),
+    breaker=CircuitBreaker(),
+)
 CREATED, OK, NOT_FOUND, IN_PROGRESS = 201, 200, 404, 409
 
 

@@ -217,7 +217,7 @@ SITUATIONS = (
     ),
     Situation(
         "service-sends-and-times-out",
-        jobs=(JobEnd(attempts=2),),
+        jobs=(JobEnd(attempts=None),),
         worker="notifications",
         invoice=TOLD_WITHOUT_ANSWER,
     ),

@@ -90,6 +90,10 @@ class RetryBudget:
         """The same where every duration is multiplied by `pace`."""
         return RetryBudget(self.share, min(self.per_minute / pace, 60_000), self.burst)
 
+    def shared_by(self, processes: int) -> RetryBudget:
+        """One process's part of it."""
+        return RetryBudget(self.share, self.per_minute / processes, max(1, self.burst // processes))
+
 
 @dataclass(frozen=True, slots=True)
 class Gate:
@@ -150,9 +154,10 @@ class Gate:
 
     def shared_by(self, processes: int) -> Gate:
         """One process's part of the bounds, for as long as they cannot be kept together."""
-        rate = self.rate and Rate(self.rate.per_second / processes, max(1, self.rate.burst // processes))
+        rate = self.rate and self.rate.shared_by(processes)
         most = self.concurrency and max(1, self.concurrency // processes)
-        return Gate(self.name, self.call, rate, most, self.retries, self.breaker)
+        retries = self.retries and self.retries.shared_by(processes)
+        return Gate(self.name, self.call, rate, most, retries, self.breaker)
 
 
 class Turned(StrEnum):

@@ -36,6 +36,11 @@ class Rate:
             )
             raise DeclarationError(message)
 
+    def shared_by(self, processes: int) -> Rate:
+        """One process's part of it: in all no more than the whole, but for what one process must be let through."""
+        burst = max(1, self.burst // processes)
+        return Rate(max(self.per_second / processes, burst / LONGEST_RUN.total_seconds()), burst)
+
     @property
     def interval(self) -> timedelta:
         """From one to the next, when they come evenly."""

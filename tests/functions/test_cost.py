@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +13,11 @@ from redis.connection import Connection
 from functions import invoices, users
 from local.seed import invoice_item
 from shared.backends.aws import client
+from shared.backends.memory_transport import MemoryTransport
 from shared.consumer import Consumer
+from shared.dependency import Dependency, Reply
+from shared.gate import CircuitBreaker, RetryBudget
+from shared.rate import Rate
 from shared.runtime import connect
 from shared.worker import Worker
 from tests.aws import Database, create_queue
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from local.valkey import Valkey
+    from shared.unit_of_work import UnitOfWork
     from tests.stack import Stack
 
 pytestmark = pytest.mark.usefixtures("aws_endpoint")
@@ -123,3 +129,26 @@ def test_a_calculation_costs_what_a_job_that_writes_one_item_does_and_its_notice
     counted.handle(text("i"))
     assert counted.calls == {"UpdateItem": 1}
     assert len(counted.exchanges) == 2
+
+
+def test_a_call_within_bounds_costs_two_exchanges_more_however_many_bounds_there_are(
+    costs: Callable[[Worker, str], Costs],
+) -> None:
+    dependency = Dependency(
+        "shop",
+        timeout=timedelta(seconds=5),
+        rate=Rate(100, burst=10),
+        concurrency=5,
+        retries=RetryBudget(),
+        breaker=CircuitBreaker(),
+    )
+
+    def buy(_payload: object, work: UnitOfWork) -> None:
+        work.call(dependency, "POST", "/")
+
+    worker = Worker("notes", jobs=(note_job(buy, uses=(dependency,)),))
+    counted = costs(worker, body(idempotency_key="warm", payload={"thing": 1}))  # a dead letter, which costs no call
+    object.__setattr__(counted.consumer.runtime.execution, "transport", MemoryTransport(lambda *_: Reply(200, None)))
+    counted.handle(body(idempotency_key="k"))
+    assert counted.calls == {"UpdateItem": 1, "TransactWriteItems": 1}
+    assert len(counted.exchanges) == 2 + 2

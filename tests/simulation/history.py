@@ -35,7 +35,7 @@ LEFT_NEVER = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
 # The sweeper's grace and two of its rounds; a process may be frozen for five minutes when faults stop.
 SENT_WITHIN = 120 + 2 * 60 + 300
 LOST_AFTER = timedelta(minutes=10)  # in a run, which lasts for hours and not for days
-FINAL = LEFT_NEVER | {Status.DEAD_LETTERED}  # no dead letter is replayed here
+FINAL = LEFT_NEVER | {Status.DEAD_LETTERED}  # but for a replay
 
 
 class Violation(AssertionError):  # noqa: N818 - what was found
@@ -337,6 +337,11 @@ class Checks:
             before = last.get(record)
             last[record] = after
             if before is None:
+                continue
+            if before.status not in LEFT_NEVER and after.replays == before.replays + 1:
+                demand(
+                    after.status is Status.ACCEPTED and after.death >= before.death, "I16", f"{before} became {after}"
+                )
                 continue
             if before.status in FINAL and after.names["job_type"] == refresh.name and after.job_id != before.job_id:
                 continue  # another job of the same key: who may begin it is looked at when it is claimed

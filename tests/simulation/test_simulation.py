@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from functions.outbox_sweeper import Sweeper
+from ops.sending import Sending
+from ops.verdict import Reopen
 from shared import claim
 from shared.backends.memory_cache import MemoryCache
+from shared.backends.memory_operator import MemoryOperatorRecords
 from shared.brake import Watchdog
-from shared.job_record import OVER
+from shared.job_record import OVER, Status
 from shared.outbox import LONGEST_DELAY
 from shared.relay import Relay
 from shared.way import Way
@@ -50,6 +53,8 @@ def test_every_invariant_holds_in_every_run_and_every_fault_was_seen(mode: Mode)
         "refused",
         "stops",
         "outage",
+        "replay",
+        "replay broke off",
     }
     assert faults <= set(fired)
 
@@ -135,6 +140,32 @@ def test_the_checks_notice_a_postponement_that_spends_an_attempt(monkeypatch: py
 def test_the_checks_notice_an_outage_that_spends_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Way, "excuses", lambda self, dependency: False)
     assert found("I19", seeds=150)
+
+
+def test_the_checks_notice_a_replay_that_deletes_before_it_sends(monkeypatch: pytest.MonkeyPatch) -> None:
+    one_batch = Sending._one_batch
+
+    def deleting_first(self: Sending, batch: Any, gone: set[str]) -> Any:
+        self._deleted([dossier.delivery for dossier, _, _ in batch], gone)
+        return one_batch(self, batch, gone)
+
+    monkeypatch.setattr(Sending, "_one_batch", deleting_first)
+    assert found("I25")
+
+
+def test_the_checks_notice_a_replay_of_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The record is made ready whatever it says: the attempt that holds it runs beside the replayed one."""
+
+    def always(self: MemoryOperatorRecords, each: Any, now: Any) -> bool:
+        view = self.database.records[each.seen.record]
+        self.database.records[view.record] = replace(
+            view, status=Status.ACCEPTED, attempts=0, token=None, replays=view.replays + 1
+        )
+        return True
+
+    monkeypatch.setattr(MemoryOperatorRecords, "_is_reopened", always)
+    monkeypatch.setattr("ops.sending.verdict_on", lambda dossier, now, most: Reopen(dossier.death))
+    assert found("I14", "I15", "I16", "I19", "G5", seeds=80)
 
 
 def test_the_runs_notice_a_brake_without_a_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:

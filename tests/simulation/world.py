@@ -35,6 +35,7 @@ from tests.simulation.faults import Faults, Faulty, Records, Weather
 from tests.simulation.history import LOST_AFTER, History, Queue, Watched
 from tests.simulation.jobs import BATCH, GATE, SIM_WORKER, Outside
 from tests.simulation.outages import Outages
+from tests.simulation.replays import Replays
 from tests.simulation.scheduler import Process, ProcessClock, Scheduler
 
 if TYPE_CHECKING:
@@ -62,7 +63,10 @@ class Calls:
     def send(self, dependency: Any, method: str, path: str, **named: Any) -> Any:
         if dependency is GATE:
             self.history.called(path, named["body"]["number"], self.clock.now())
-        return self.way.send(dependency, method, path, **named)
+        try:
+            return self.way.send(dependency, method, path, **named)
+        except Ambiguous as error:
+            raise Ambiguous(str(error), dependency=dependency.name) from error
 
 
 class World:
@@ -92,6 +96,7 @@ class World:
         self.clients = Clients(self)
         self.healed_at = 0.0
         self.requests = Requests(self)
+        self.replays = Replays(self)
 
     def run(self) -> None:
         """Faults for a while, then none, until all is at rest."""
@@ -103,6 +108,7 @@ class World:
         self.clients.begin()
         self.requests.begin()
         self.outages.begin()
+        self.replays.begin()
         for number in range(2):
             self.spawn(f"reader-{number}", self._read)
         if self.faults.weather.amnesia:
@@ -125,6 +131,7 @@ class World:
             and not watched
             and self.clients.are_done
             and not self.requests.left
+            and not self.replays.left
         )
 
     def token(self) -> str:

@@ -186,6 +186,21 @@ def test_without_redis_each_process_keeps_its_part_of_the_rate() -> None:
     assert [type(outcome) for outcome in outcomes] == [Completed, Completed, Postponed]  # half of the burst of 4
 
 
+@pytest.mark.parametrize("rate", [Rate(1 / 86_000), Rate(10, burst=3), Rate(10_000, burst=500)])
+@pytest.mark.parametrize("processes", [1, 7, 1000])
+def test_each_part_of_the_bounds_is_one_that_can_be_kept(rate: Rate, processes: int) -> None:
+    whole = Dependency(
+        "shop", timeout=5 * SECOND, rate=rate, concurrency=3, retries=RetryBudget(burst=2), breaker=CircuitBreaker()
+    ).gate
+    assert whole is not None
+    part = whole.shared_by(processes)
+    assert part.rate is not None
+    assert part.rate.per_second <= max(rate.per_second / processes, part.rate.burst / 86_400)
+    assert part.concurrency == max(1, 3 // processes)
+    assert part.retries is not None
+    assert part.retries.burst >= 1
+
+
 def test_without_redis_nobody_calls_where_that_is_declared() -> None:
     shop = Shop(rate=FAST, without_redis=WithoutGate.POSTPONE)
     shop.world.gates = GoneGates()
