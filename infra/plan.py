@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from infra.settings import Stage
+    from shared.dependency import Dependency
     from shared.table import Table
     from shared.worker import Worker
 
@@ -35,6 +36,7 @@ class Plan:
         for worker in self.workers:
             queue_names(stack_name(self.stage), worker)
             _refuse_what_the_stage_breaks(self.stage, worker)
+        _refuse_two_ways(self)
         _refuse_missing_egress(self)
         _refuse_unknown_endpoints(self)
         _refuse_what_no_client_reaches(self)
@@ -78,6 +80,20 @@ def _refuse_what_the_stage_breaks(stage: Stage, worker: Worker) -> None:
     except DeclarationError as error:
         message = f"stage {stage.name!r} with pace={stage.pace:g}: {error}"
         raise DeclarationError(message) from error
+
+
+def _refuse_two_ways(plan: Plan) -> None:
+    """A dependency's bounds hold over all workers: what one declares otherwise would make them nobody's."""
+    known: dict[str, tuple[str, Dependency]] = {}
+    for worker in plan.workers:
+        for dependency in worker.dependencies:
+            other, declared = known.setdefault(dependency.name, (worker.name, dependency))
+            if declared != dependency:
+                message = (
+                    f"dependency {dependency.name!r} is declared in two ways, by workers {other!r} and {worker.name!r}: its"
+                    " bounds hold over all of them; declare it once, and import it."
+                )
+                raise DeclarationError(message)
 
 
 def _refuse_missing_egress(plan: Plan) -> None:

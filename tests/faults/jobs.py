@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from functions import payments
+from shared.dependency import Dependency, Keys
 from shared.job import job
 from shared.payload import Payload
 from shared.retry import Retry
@@ -78,6 +79,24 @@ def pour(payload: Pour, work: UnitOfWork) -> None:
     work.update(barrel, litres=litres + payload.litres)
 
 
+# The payment provider, for a job that does not trust its keys.
+BLIND = Dependency("blind-provider", timeout=timedelta(seconds=5), keys=Keys.NOT_TAKEN)
+
+
+class ChargeBlind(Payload):
+    """Charge something."""
+
+    order: str
+    intent: str
+
+
+@job("charge-blind", timeout=timedelta(seconds=20), max_latency=timedelta(minutes=10), uses=(BLIND,))
+def charge_blind(payload: ChargeBlind, work: UnitOfWork) -> None:
+    """Never twice by itself, not even where nobody knows of the first time."""
+    body = {"amount": "1", "currency": "EUR", "payment_intent_id": payload.intent, "order_id": payload.order}
+    work.call(BLIND, "POST", "/v1/charges", body=body, headers={"Idempotency-Key": payload.intent})
+
+
 class Impatient(Worker):
     """A queue that takes messages away early, so that they are sent anew early."""
 
@@ -89,6 +108,6 @@ class Impatient(Worker):
 
 
 PACE = 0.1
-CRASHING = Worker("payments", jobs=(*payments.WORKER.jobs, brew, pour), batch_size=3)
+CRASHING = Worker("payments", jobs=(*payments.WORKER.jobs, brew, pour, charge_blind), batch_size=3)
 IMPATIENT = Impatient("payments", jobs=payments.WORKER.jobs, batch_size=3)
 WORKERS = {"crashing": CRASHING, "impatient": IMPATIENT}

@@ -161,6 +161,16 @@ def brewing(scene: Scene) -> None:
     scene.send("brew", {"pot": scene.name})
 
 
+def charging_blind(scene: Scene) -> None:
+    scene.send("charge-blind", {"order": scene.name, "intent": scene.intent})
+
+
+def unknown_and_never_called(scene: Scene) -> None:
+    assert scene.status("charge-blind") is Status.UNKNOWN
+    assert scene.stack.provider.ledger.charges_of(scene.intent) == []
+    assert scene.stack.dead_letters() == []
+
+
 def impatient(scene: Scene) -> None:
     scene.arguments["behaviour"] = "503x2"
     scene.worker = "impatient"
@@ -263,6 +273,7 @@ SCENES: dict[Failpoint, tuple[Step, Step | None, Step]] = {
     Failpoint.CLAIMED: PAYING,
     Failpoint.ITEM_READ: PAYING,
     Failpoint.FENCED: BREWING,
+    Failpoint.INTENDED: (charging_blind, None, unknown_and_never_called),
     Failpoint.CALLING: PAYING,
     Failpoint.CALLED: PAYING,
     Failpoint.BEAT_CLAIM: BREWING,
@@ -302,9 +313,13 @@ AT_THE_DESK = (
     Failpoint.EDITED_SENT,
 )
 
+# What the controller of the queue brake passes: tests/unit/test_brake.py lets it die at each.
+AT_THE_BRAKE = (Failpoint.BRAKE_NOTED, Failpoint.BRAKE_FREED)
+
 # A second process finds the step done, and does not come by again.
 DONE_ONCE = {
     Failpoint.COMMITTED,
+    Failpoint.INTENDED,
     Failpoint.SENT_ANEW,
     Failpoint.DEAD_LETTER_SENT,
     Failpoint.BURIED,
@@ -360,4 +375,4 @@ def test_ide_15_dying_there_changes_nothing_about_the_end(
 
 
 def test_every_failpoint_has_a_scene() -> None:
-    assert set(SCENES) | set(AT_THE_DESK) == set(Failpoint)
+    assert set(SCENES) | {*AT_THE_DESK, *AT_THE_BRAKE} == set(Failpoint)

@@ -11,6 +11,7 @@ from functions import front_door, registry, resources
 from infra.names import camel, module_of, queue_names
 from infra.plan import Plan
 from infra.settings import Stage
+from shared.dependency import Dependency
 from shared.errors import DeclarationError
 from shared.table import Table
 from shared.worker import Worker
@@ -34,6 +35,19 @@ def test_an_outside_dependency_without_a_way_out_is_refused_with_the_arithmetic(
     message = str(refused.value)
     assert "1 of 4 workers call outside systems ('paying' calls payment-provider), and nat_gateways=0" in message
     assert "set nat_gateways to 1 or more" in message
+
+
+def test_a_dependency_that_two_workers_declare_otherwise_is_refused() -> None:
+    slower = Dependency("payment-provider", timeout=timedelta(seconds=20))
+    other = Worker("other", (a_job("other", slower),))
+    with pytest.raises(DeclarationError, match="by workers 'paying' and 'other'"):
+        Plan(STAGE, (PAYING, other))
+
+
+def test_a_dependency_that_two_jobs_of_a_worker_declare_otherwise_is_refused() -> None:
+    ways = [Dependency("payment-provider", timeout=timedelta(seconds=seconds)) for seconds in (10, 20)]
+    with pytest.raises(DeclarationError, match="declared in two ways"):
+        Worker("other", tuple(a_job(f"job-{place}", way) for place, way in enumerate(ways)))
 
 
 def test_without_an_outside_dependency_no_way_out_is_needed() -> None:

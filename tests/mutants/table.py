@@ -4018,4 +4018,18 @@ MUTANTS = (
         "return frozenset(letter.message_id for letter in letters)",
         "tests/conformance/test_dead_letter_queues.py",
     ),
+    Mutant(
+        "a dependency is declared in one way by all workers",
+        "infra/plan.py",
+        "            if declared != dependency:",
+        "            if False:",
+        "tests/infra/test_plan.py",
+    ),
+    Mutant(
+        "a dependency is declared in one way by all jobs of a worker",
+        "shared/worker.py",
+        "if by_name.setdefault(dependency.name, dependency) != dependency:",
+        "if by_name.setdefault(dependency.name, dependency) is None:",
+        "tests/infra/test_plan.py",
+    ),
 )
