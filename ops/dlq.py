@@ -81,10 +81,8 @@ def _add_replay(
     parser.add_argument(
         "--rate", type=float, default=RATE, metavar="N", help=f"letters a second, by default {RATE:.0f}; 0: no limit"
     )
-    parser.add_argument("--why", help="for the audit")
-    parser.add_argument(
-        "--force", action="store_true", help=f"also what died more than {MOST_DEATHS} times; wants --why"
-    )
+    parser.add_argument("--why", help="for the audit; only a dry run does without")
+    parser.add_argument("--force", action="store_true", help=f"also what died more than {MOST_DEATHS} times")
     parser.add_argument("--dry-run", action="store_true", help=PREVIEW)
     parser.add_argument(
         "--cancel-aws-redrive", action="store_true", help="stop a move task of AWS's own that is running"

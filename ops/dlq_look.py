@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
@@ -228,7 +228,9 @@ def _resource(dossier: Dossier) -> str | None:
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in columns:
-        table.add_column(column, justify="right" if column in {"letters", "attempts", "deaths", "attempt"} else "left")
+        justify: Any = "right" if column in {"letters", "attempts", "deaths", "attempt"} else "left"
+        # What people type again stays whole, however narrow the terminal is.
+        table.add_column(column, justify=justify, no_wrap=column in {"id", "signature"}, overflow="fold")
     return table
 
 

@@ -72,8 +72,8 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
 
 
 def _care(options: argparse.Namespace) -> Care:
-    if options.force and not options.why:
-        message = "--force wants --why: it is told in the audit who insisted, and for which reason."
+    if not options.why and not options.dry_run:
+        message = "--why is missing: the audit tells who replayed, and for which reason."
         raise CommandError(message, Exit.REFUSED)
     if options.canary < 0 or (options.rate and options.rate < SLOWEST):
         message = f"--canary is 0 or more, --rate 0 (no limit) or at least {SLOWEST}."

@@ -112,16 +112,16 @@ def _brake(brake: Brake) -> dict[str, Any]:
 
 
 def _show(seen: dict[str, Any], tools: Tools) -> None:
-    table = Table(
-        "worker", "waiting", "in flight", "delayed", "oldest", "dead", "done", "retried", "postponed", "receives"
-    )
+    table = Table(box=None, padding=(0, 1, 0, 0))
+    for name in ("worker", "waiting", "later", "running", "oldest", "dead", "done", "retried", "postponed", "receives"):
+        table.add_column(name, justify="left" if name in {"worker", "receives"} else "right", no_wrap=True)
     for row in seen["workers"]:
         late = row["oldest_s"] is not None and row["oldest_s"] > row["objective_s"]
         table.add_row(
             row["worker"],
             str(row["waiting"]),
-            str(row["in_flight"]),
             str(row["delayed"]),
+            str(row["in_flight"]),
             f"[bold red]{_time(row['oldest_s'])}[/]" if late else _time(row["oldest_s"]),
             f"[bold red]{row['dead_letters']}[/]" if row["dead_letters"] else "0",
             *(_count(row[f"{name}_5m"]) for name in ("succeeded", "retried", "postponed")),
@@ -135,7 +135,7 @@ def _show(seen: dict[str, Any], tools: Tools) -> None:
             brake = row["brake"]
             tools.write(
                 f"{row['worker']} is {brake['state']} until {brake['until']} by {brake['by']}: {brake['why']}."
-                f" `tahan resume {row['worker']}` frees it."
+                f" `tahan resume {row['worker']} --why ...` frees it."
             )
 
 
@@ -144,7 +144,7 @@ def _receives(row: dict[str, Any]) -> str:
         return f"[bold yellow]{row['brake']['state']}[/]"
     if row["receives"] != "Enabled":
         return f"[bold red]{row['receives'].lower()}[/]"
-    return "yes" if row["concurrency"] is None else f"yes, {row['concurrency']} at a time"
+    return "yes" if row["concurrency"] is None else f"{row['concurrency']} at once"
 
 
 def _stands(gate: dict[str, Any]) -> str:

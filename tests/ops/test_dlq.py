@@ -138,7 +138,7 @@ def test_nothing_is_changed_where_the_audit_cannot_be_written(tmp_path: Path) ->
     desk.audit_is_gone = True
     before = view(desk, "k1")
     for words in (
-        ("dlq", "replay", "--all"),
+        ("dlq", "replay", "--all", "--why", "x"),
         ("dlq", "discard", "--all", "--why", "x", "--archive", str(tmp_path / "a"), "--yes"),
         ("dlq", "edit", operation_of("k1"), "--payload", NEW, "--why", "x"),
         ("job", "cancel", operation_of("k1"), "--although-begun", "--why", "x", "--yes"),
@@ -159,7 +159,7 @@ def test_a_replay_that_stops_by_itself_has_a_status_of_its_own_and_leaves_the_re
                 desk.jobs.records[record] = again
 
     desk.clock.sleep = die_again  # type: ignore[method-assign]
-    assert desk.run("dlq", "replay", "--all", "--canary", "2") == Exit.STOPPED
+    assert desk.run("dlq", "replay", "--all", "--why", "x", "--canary", "2") == Exit.STOPPED
     assert "2 aaaaaaaaaaaa" in desk.out
     assert "The rest is untouched" in desk.err
     assert len(dead(desk)) == 7
@@ -176,14 +176,14 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing() -> None:
 def test_letters_that_are_left_are_told_with_what_to_do() -> None:
     desk = desk_with("k1")
     desk.jobs.records[record_of("k1")] = replace(view(desk, "k1"), status=Status.CANCELLED)
-    assert desk.run("dlq", "replay", "--all") == Exit.LEFT
+    assert desk.run("dlq", "replay", "--all", "--why", "x") == Exit.LEFT
     assert "its job has ended: discard them" in desk.err
 
 
 def test_dlq_05_what_died_too_often_is_refused_with_its_history_and_who_insists_is_told() -> None:
     desk = Desk()
     bury(desk, "k1", death=4)
-    assert desk.run("dlq", "replay", operation_of("k1")) == Exit.REFUSED
+    assert desk.run("dlq", "replay", operation_of("k1"), "--why", "x") == Exit.REFUSED
     assert "died 4 times" in desk.err
     assert "Unavailable: 503" in desk.out
     assert desk.run("dlq", "replay", operation_of("k1"), "--force") == Exit.REFUSED
@@ -195,11 +195,11 @@ def test_dlq_05_what_died_too_often_is_refused_with_its_history_and_who_insists_
 def test_dlq_06_beside_a_redrive_of_aws_nothing_is_begun_and_it_can_be_stopped() -> None:
     desk = desk_with("k1")
     desk.redrive = Redrive("h", 3, 50)
-    assert desk.run("dlq", "replay", "--all") == Exit.REFUSED
+    assert desk.run("dlq", "replay", "--all", "--why", "x") == Exit.REFUSED
     assert "already running, moved 3 of 50" in desk.err
     assert desk.audit == []
     ends_well(desk)
-    assert desk.run("dlq", "replay", "--all", "--cancel-aws-redrive") == Exit.DONE
+    assert desk.run("dlq", "replay", "--all", "--why", "x", "--cancel-aws-redrive") == Exit.DONE
 
 
 @pytest.mark.parametrize(
@@ -207,8 +207,8 @@ def test_dlq_06_beside_a_redrive_of_aws_nothing_is_begun_and_it_can_be_stopped()
     [
         ("dlq", "replay"),
         ("dlq", "discard", "--why", "x", "--archive", "/nowhere", "--yes"),
-        ("dlq", "replay", "--all", "--rate", "0.01"),
-        ("dlq", "replay", "--all", "--canary", "-1"),
+        ("dlq", "replay", "--all", "--why", "x", "--rate", "0.01"),
+        ("dlq", "replay", "--all", "--why", "x", "--canary", "-1"),
     ],
     ids=" ".join,
 )
@@ -306,7 +306,7 @@ def test_a_letter_that_nobody_can_read_is_shown_exported_replayed_and_discarded(
     assert desk.run("dlq", "export", str(file), "--all") == Exit.DONE
     assert json.loads(file.read_text())["body"] == "no json"
     assert dead(desk) == ["no json"]
-    assert desk.run("dlq", "replay", "--all", "--no-watch") == Exit.DONE
+    assert desk.run("dlq", "replay", "--all", "--why", "x", "--no-watch") == Exit.DONE
     assert [message.body for message in desk.queues[QUEUE].messages.values()] == ["no json"]
     bury_raw(desk, "no json")
     assert desk.run("dlq", "discard", "--all", "--why", "x", "--archive", str(file), "--yes") == Exit.DONE
@@ -388,7 +388,7 @@ def test_what_the_audit_knows_only_the_beginning_of_is_told() -> None:
             desk.jobs.records[record] = replace(seen, status=Status.COMPLETED)
 
     desk.clock.sleep = gone  # type: ignore[method-assign]
-    assert desk.run("dlq", "replay", "--all") == Exit.DONE
+    assert desk.run("dlq", "replay", "--all", "--why", "x") == Exit.DONE
     assert "the change's beginning and not its end" in desk.err
 
 
@@ -410,14 +410,14 @@ def test_people_at_a_terminal_see_how_far_a_replay_is() -> None:
     desk = desk_with("k1", "k2", "k3")
     desk.terminal = True
     ends_well(desk)
-    assert desk.run("dlq", "replay", "--all") == Exit.DONE
+    assert desk.run("dlq", "replay", "--all", "--why", "x") == Exit.DONE
     assert "3/3" in desk.err
     assert "ended 3" in desk.err
 
 
 def test_a_replay_that_is_over_tells_by_its_status_what_its_jobs_came_to() -> None:
     desk = desk_with("k1")
-    assert desk.run("dlq", "replay", "--all", "--canary", "0", "--watch-for", "2") == Exit.UNDER_WAY
+    assert desk.run("dlq", "replay", "--all", "--why", "x", "--canary", "0", "--watch-for", "2") == Exit.UNDER_WAY
     desk = desk_with("k1")
 
     def die_again(seconds: float) -> None:
@@ -426,4 +426,4 @@ def test_a_replay_that_is_over_tells_by_its_status_what_its_jobs_came_to() -> No
             desk.jobs.records[record] = replace(seen, status=Status.DEAD_LETTERED, death=2)
 
     desk.clock.sleep = die_again  # type: ignore[method-assign]
-    assert desk.run("dlq", "replay", "--all", "--canary", "0") == Exit.ENDED_BADLY
+    assert desk.run("dlq", "replay", "--all", "--why", "x", "--canary", "0") == Exit.ENDED_BADLY

@@ -39,7 +39,7 @@ def test_one_look_tells_what_waits_what_stands_still_and_what_is_down() -> None:
     assert desk.run("status") == Exit.DONE
     for told in ("1200", "0:05:00", "paused", "disabled", "payment-provider: down for 0:01:30, next look in 0:00:12"):
         assert told in desk.out, told
-    assert "`tahan resume payments` frees it" in desk.out
+    assert "`tahan resume payments --why ...` frees it" in desk.out
     assert {"payments", "users", "inventory"} <= set(desk.out.split())
 
 
