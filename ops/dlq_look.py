@@ -11,7 +11,7 @@ from rich.table import Table
 
 from functions.registry import WORKERS
 from ops.discard import Archive
-from ops.dlq_words import desks, failure_of, one_letter, row_of, selection_of, text_of
+from ops.dlq_words import desks, failure_of, in_table, one_letter, row_of, selection_of, text_of
 from ops.dossier import grouped
 from ops.exits import CommandError, Exit
 from ops.explained import explained
@@ -68,13 +68,13 @@ def run_list(options: argparse.Namespace, tools: Tools) -> Exit:
         tools.show({"letters": rows, "cut": cut}, as_json=True)
         return Exit.DONE
     if rows:
-        table = _table("id", "worker", "job type", "died", "came by", "reason", "signature", "attempts", "deaths")
+        table = _table("id", "worker", "job type", "died", "came by", "reason", "signature", "tries", "deaths")
         for (_, dossier), row in zip(found, rows, strict=True):
             table.add_row(
                 str(row["message_id"])[:SHOWN_ID],
                 dossier.worker,
                 dossier.job_type,
-                text_of(dossier.died_at),
+                in_table(dossier.died_at),
                 TOLD[dossier.kind],
                 dossier.reason,
                 dossier.signature,
@@ -118,7 +118,7 @@ def run_groups(options: argparse.Namespace, tools: Tools) -> Exit:
                 TOLD[group.kind],
                 group.reason,
                 group.signature,
-                text_of(group.last),
+                in_table(group.last),
                 group.error,
             )
         tools.out.print(table)
@@ -228,7 +228,7 @@ def _resource(dossier: Dossier) -> str | None:
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in columns:
-        justify: Any = "right" if column in {"letters", "attempts", "deaths", "attempt"} else "left"
+        justify: Any = "right" if column in {"letters", "tries", "deaths", "attempt"} else "left"
         # What people type again stays whole, however narrow the terminal is.
         table.add_column(column, justify=justify, no_wrap=column in {"id", "signature"}, overflow="fold")
     return table

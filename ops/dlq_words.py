@@ -115,6 +115,11 @@ def failure_of(failure: Failure) -> dict[str, object]:
     }
 
 
+def in_table(moment: datetime | None) -> str:
+    """A moment in a table, by UTC; letters are days old at the most."""
+    return "" if moment is None else f"{moment:%m-%d %H:%M}"
+
+
 def text_of(moment: datetime | None) -> str | None:
     """A moment as text."""
     return None if moment is None else moment.isoformat(timespec="seconds")

@@ -144,7 +144,7 @@ def _receives(row: dict[str, Any]) -> str:
         return f"[bold yellow]{row['brake']['state']}[/]"
     if row["receives"] != "Enabled":
         return f"[bold red]{row['receives'].lower()}[/]"
-    return "yes" if row["concurrency"] is None else f"{row['concurrency']} at once"
+    return "yes" if row["concurrency"] is None else f"yes ({row['concurrency']})"
 
 
 def _stands(gate: dict[str, Any]) -> str:
