@@ -4018,4 +4018,32 @@ MUTANTS = (
         "return frozenset(letter.message_id for letter in letters)",
         "tests/conformance/test_dead_letter_queues.py",
     ),
+    Mutant(
+        "an intent of a call that was done is not taken back with another's",
+        "shared/calls.py",
+        "if self.intents is not None and use.name not in self._answered:",
+        "if self.intents is not None:",
+        "tests/unit/test_way.py",
+    ),
+    Mutant(
+        "an attempt whose call got no answer makes no other",
+        "shared/calls.py",
+        "if use.name in self._unanswered:",
+        "if False:",
+        "tests/unit/test_way.py",
+    ),
+    Mutant(
+        "a call without an address leaves no intent",
+        "shared/calls.py",
+        "except (Unavailable, SettingsError):",
+        "except Unavailable:",
+        "tests/unit/test_way.py",
+    ),
+    Mutant(
+        "an intent whose reply was lost is taken back",
+        "shared/calls.py",
+        "            self._withdraw(use)\n            raise\n        if not is_first:",
+        "            raise\n        if not is_first:",
+        "tests/unit/test_way.py",
+    ),
 )
