@@ -161,14 +161,13 @@ class Controller:
             return  # nobody can tell: a brake that is not renewed is taken off by the watchdog
         wanted = decide(seen, down, self.clock.now(), self.pace)
         if wanted is None:
-            if seen is not None:
-                _free(self.brakes, self.mappings, worker, seen)
+            if seen is not None and free(self.brakes, self.mappings, worker, seen):
                 self._tell("queue_freed", worker, seen)
             return
         if not self.brakes.write(worker, wanted, seen):
             return  # somebody else was faster: the next round sees it
         failpoint(Failpoint.BRAKE_NOTED)
-        apply(self.mappings, worker, wanted)
+        apply(self.brakes, self.mappings, worker, wanted)
         if seen is None or seen.state is not wanted.state:
             self._tell(f"queue_{wanted.state.value}", worker, wanted)
 
@@ -204,25 +203,44 @@ class Watchdog:
         seen = self.brakes.read(worker)
         if seen is None or seen.until > self.clock.now():
             return
-        _free(self.brakes, self.mappings, worker, seen)
+        if not free(self.brakes, self.mappings, worker, seen):
+            return
         self.telemetry.count("brake_ended", NO_JOB_TYPE)
         self.telemetry.warn("brake_ended", worker=worker, by_hand=seen.by_hand)
 
 
-def apply(mappings: Mappings, worker: str, brake: Brake) -> None:
-    """Do to the mapping what the brake says.
+def apply(brakes: Brakes, mappings: Mappings, worker: str, brake: Brake | None) -> None:
+    """Do to the mapping what the brake says that was just noted, and anew if another is noted by then.
+
+    Of several who act at once the last to act so sees what holds, and no mapping stays as another's note wanted it.
 
     Raises:
         Unavailable: it may be done.
     """
-    if brake.state is BrakeState.PAUSED:
-        mappings.pause(worker)
-    else:
-        mappings.run(worker, LEAST_CONCURRENCY)
+    while True:
+        if brake is None:
+            mappings.run(worker)
+        elif brake.state is BrakeState.PAUSED:
+            mappings.pause(worker)
+        else:
+            mappings.run(worker, LEAST_CONCURRENCY)
+        noted = brakes.read(worker)
+        if (noted and noted.state) == (brake and brake.state):
+            return
+        brake = noted
 
 
-def _free(brakes: Brakes, mappings: Mappings, worker: str, seen: Brake) -> None:
-    """Free the mapping, and only then forget why it was braked: dying in between repeats a step."""
+def free(brakes: Brakes, mappings: Mappings, worker: str, seen: Brake) -> bool:
+    """Free the mapping, and only then forget why it was braked: dying in between repeats a step.
+
+    False if it is braked anew by now; then it is as that brake says.
+
+    Raises:
+        Unavailable: it may be done.
+    """
     mappings.run(worker)
     failpoint(Failpoint.BRAKE_FREED)
-    brakes.write(worker, None, seen)
+    if brakes.write(worker, None, seen):
+        return True
+    apply(brakes, mappings, worker, brakes.read(worker))
+    return False

@@ -10,7 +10,7 @@ import pytest
 from shared.backends.mappings import LambdaMappings, Mapped
 from shared.backends.memory_brakes import MemoryBrakes, MemoryMappings
 from shared.backends.memory_gates import MemoryGates
-from shared.brake import HELD, LEAST_CONCURRENCY, Brake, BrakeState, Controller, Watchdog
+from shared.brake import HELD, LEAST_CONCURRENCY, Brake, BrakeState, Controller, Watchdog, apply, free
 from shared.dependency import Dependency
 from shared.errors import CacheUnavailable, Unavailable
 from shared.failpoints import Failpoint, armed
@@ -197,6 +197,76 @@ def test_two_controllers_at_once_agree() -> None:
     Controller({"notes": [GATE]}, case.gates, late, case.mappings, case.clock, case.telemetry).make_round()
     assert case.running == 0
     assert case.telemetry.counts["queue_paused", NO_JOB_TYPE] == 1
+
+
+class Meanwhile(MemoryMappings):
+    """Lambda's API that is slow: something is done by others before the next pause or run takes effect."""
+
+    others: Callable[[], object] | None = None
+
+    def _happens(self) -> None:
+        others, self.others = self.others, None
+        if others is not None:
+            others()
+
+    def pause(self, worker: str) -> None:
+        self._happens()
+        super().pause(worker)
+
+    def run(self, worker: str, concurrency: int | None = None) -> None:
+        self._happens()
+        super().run(worker, concurrency)
+
+
+def braked(case: Case, brake: Brake) -> None:
+    """What an operator's pause does."""
+    assert case.brakes.write("notes", brake, case.brakes.read("notes"))
+    apply(case.brakes, case.mappings, "notes", brake)
+
+
+def resumed(case: Case) -> None:
+    """What an operator's resume does."""
+    seen = case.brakes.read("notes")
+    assert seen is not None
+    assert free(case.brakes, case.mappings, "notes", seen)
+
+
+BY_HAND = Brake(BrakeState.PAUSED, "arn:someone", "migration", START, START + 600 * MINUTE, by_hand=True)
+
+
+def test_a_resume_that_overtakes_the_controllers_pause_leaves_nothing_paused_without_a_brake() -> None:
+    case = Case()
+    case.mappings = mappings = Meanwhile()
+    case.call(served=False)
+    case.clock.pass_(3 * MINUTE)
+    mappings.others = lambda: resumed(case)
+    case.controller.make_round()
+    assert (case.running, case.brakes.read("notes")) == (None, None)
+
+
+def test_a_pause_by_hand_that_overtakes_the_controllers_freeing_holds() -> None:
+    case = Case()
+    case.mappings = mappings = Meanwhile()
+    case.call(served=False)
+    case.pass_minutes(3)
+    case.clock.pass_(MINUTE)
+    case.call(served=True)
+    mappings.others = lambda: braked(case, BY_HAND)
+    case.controller.make_round()
+    assert (case.running, case.brakes.read("notes")) == (0, BY_HAND)
+    assert ("queue_freed", NO_JOB_TYPE) not in case.telemetry.counts
+
+
+def test_a_pause_by_hand_that_overtakes_the_watchdog_holds() -> None:
+    case = Case()
+    case.mappings = mappings = Meanwhile()
+    case.call(served=False)
+    case.pass_minutes(3)
+    case.clock.pass_(HELD)
+    mappings.others = lambda: braked(case, BY_HAND)
+    case.watchdog.make_round()
+    assert (case.running, case.brakes.read("notes")) == (0, BY_HAND)
+    assert ("brake_ended", NO_JOB_TYPE) not in case.telemetry.counts
 
 
 class Late:

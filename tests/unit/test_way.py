@@ -128,6 +128,39 @@ def test_a_job_that_fails_where_others_are_served_spends_its_attempts_and_dies()
     assert outcome.attempts == 3
 
 
+def test_a_job_whose_every_failure_opens_the_breaker_dies_all_the_same_where_others_are_served() -> None:
+    shop = Shop(rate=FAST, breaker=CircuitBreaker(1, PAUSE))
+    for number in range(5):
+        shop.answers = [DOWN]
+        outcome = shop.run("poison")
+        if isinstance(outcome, DeadLettered):
+            break
+        shop.world.clock.pass_(timedelta(minutes=10))
+        assert isinstance(shop.run(f"other-{number}"), Completed)
+        shop.world.clock.pass_(timedelta(minutes=10))
+    assert isinstance(outcome, DeadLettered)
+
+
+def test_a_job_that_fails_although_its_later_call_was_served_spends_its_attempts_and_dies() -> None:
+    shop = Shop(rate=FAST, breaker=CircuitBreaker())
+
+    def buy(_payload: Any, work: UnitOfWork) -> None:
+        try:
+            work.call(shop.dependency, "POST", "/things")
+        except Unavailable as error:
+            work.call(shop.dependency, "GET", "/things")
+            raise Unavailable(str(error), dependency="shop") from error
+
+    shop.world.worker = Worker("notes", jobs=(note_job(buy, lock=None, uses=(shop.dependency,)),))
+    for _ in range(3):
+        shop.answers = [DOWN]
+        outcome = shop.run()
+        if isinstance(outcome, DeadLettered):
+            break
+        shop.later(outcome)
+    assert isinstance(outcome, DeadLettered)
+
+
 def test_without_a_gate_a_failed_call_spends_an_attempt() -> None:
     shop = Shop()
     shop.usual = DOWN
