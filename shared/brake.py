@@ -40,6 +40,7 @@ class BrakeState(StrEnum):
 
     PAUSED = "paused"
     LOOKING = "looking"  # the least concurrency, so that one caller may look whether the dependency is back
+    FREED = "freed"  # somebody is about to take it off
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ def decide(seen: Brake | None, down: tuple[str, GateState] | None, now: datetime
         return None
     name, gate = down
     until = now + HELD * pace
-    if seen is None:
+    if seen is None or seen.state is BrakeState.FREED:
         if (gate.down_for or timedelta(0)) < DOWN_FOR_LONG * pace:
             return None
         return Brake(BrakeState.PAUSED, name, f"the breaker of {name} is open", now, until)
@@ -201,7 +202,7 @@ class Watchdog:
 
     def _look(self, worker: str) -> None:
         seen = self.brakes.read(worker)
-        if seen is None or seen.until > self.clock.now():
+        if seen is None or (seen.until > self.clock.now() and seen.state is not BrakeState.FREED):
             return
         if not free(self.brakes, self.mappings, worker, seen):
             return
@@ -218,29 +219,35 @@ def apply(brakes: Brakes, mappings: Mappings, worker: str, brake: Brake | None) 
         Unavailable: it may be done.
     """
     while True:
-        if brake is None:
-            mappings.run(worker)
-        elif brake.state is BrakeState.PAUSED:
+        state = _state_of(brake)
+        if state is BrakeState.PAUSED:
             mappings.pause(worker)
         else:
-            mappings.run(worker, LEAST_CONCURRENCY)
-        noted = brakes.read(worker)
-        if (noted and noted.state) == (brake and brake.state):
+            mappings.run(worker, None if state is BrakeState.FREED else LEAST_CONCURRENCY)
+        brake = brakes.read(worker)
+        if _state_of(brake) is state:
             return
-        brake = noted
 
 
 def free(brakes: Brakes, mappings: Mappings, worker: str, seen: Brake) -> bool:
     """Free the mapping, and only then forget why it was braked: dying in between repeats a step.
 
-    False if it is braked anew by now; then it is as that brake says.
+    That it is about to be free is noted first, for whoever pauses it in between by the brake that was seen. False if it is
+    braked anew by now; then it is as that brake says.
 
     Raises:
         Unavailable: it may be done.
     """
-    mappings.run(worker)
-    failpoint(Failpoint.BRAKE_FREED)
-    if brakes.write(worker, None, seen):
-        return True
+    freed = replace(seen, state=BrakeState.FREED)
+    if brakes.write(worker, freed, seen):
+        failpoint(Failpoint.BRAKE_NOTED)
+        mappings.run(worker)
+        failpoint(Failpoint.BRAKE_FREED)
+        if brakes.write(worker, None, freed):
+            return True
     apply(brakes, mappings, worker, brakes.read(worker))
     return False
+
+
+def _state_of(brake: Brake | None) -> BrakeState:
+    return BrakeState.FREED if brake is None else brake.state

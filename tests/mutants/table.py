@@ -3475,8 +3475,8 @@ MUTANTS = (
     Mutant(
         "a mapping is freed before its brake is forgotten",
         "shared/brake.py",
-        "    mappings.run(worker)\n    failpoint(Failpoint.BRAKE_FREED)\n    if brakes.write(worker, None, seen):\n",
-        "    is_off = brakes.write(worker, None, seen)\n    failpoint(Failpoint.BRAKE_FREED)\n    mappings.run(worker)\n    if is_off:\n",
+        "        mappings.run(worker)\n        failpoint(Failpoint.BRAKE_FREED)\n        if brakes.write(worker, None, freed):\n",
+        "        is_off = brakes.write(worker, None, freed)\n        failpoint(Failpoint.BRAKE_FREED)\n        mappings.run(worker)\n        if is_off:\n",
         "tests/unit/test_brake.py",
     ),
     Mutant(
@@ -4049,7 +4049,7 @@ MUTANTS = (
     Mutant(
         "who acts on a mapping looks whether another brake was noted meanwhile",
         "shared/brake.py",
-        "        if (noted and noted.state) == (brake and brake.state):\n            return\n",
+        "        brake = brakes.read(worker)\n        if _state_of(brake) is state:\n            return\n",
         "        return\n",
         "tests/unit/test_brake.py",
     ),
@@ -4087,5 +4087,19 @@ MUTANTS = (
         "was_open = health.open_for and not health.opened",
         "was_open = health.open_for",
         "tests/unit/test_way.py",
+    ),
+    Mutant(
+        "that a mapping is about to be free is noted first",
+        "shared/brake.py",
+        "freed = replace(seen, state=BrakeState.FREED)",
+        "freed = seen",
+        "tests/unit/test_brake.py",
+    ),
+    Mutant(
+        "the watchdog brings to its end what somebody began to free",
+        "shared/brake.py",
+        " and seen.state is not BrakeState.FREED):",
+        "):",
+        "tests/unit/test_brake.py",
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -242,6 +243,52 @@ def test_a_resume_that_overtakes_the_controllers_pause_leaves_nothing_paused_wit
     mappings.others = lambda: resumed(case)
     case.controller.make_round()
     assert (case.running, case.brakes.read("notes")) == (None, None)
+
+
+def test_a_controllers_pause_that_overtakes_a_resume_leaves_nothing_paused_without_a_brake() -> None:
+    case = Case()
+    case.call(served=False)
+    case.pass_minutes(3)
+    noted = case.brakes.read("notes")
+
+    class Late(MemoryMappings):
+        is_overtaken = False
+
+        def run(self, worker: str, concurrency: int | None = None) -> None:
+            super().run(worker, concurrency)
+            if not self.is_overtaken:
+                self.is_overtaken = True
+                apply(case.brakes, case.mappings, worker, noted)
+
+    case.mappings = Late(case.mappings.running)
+    resumed(case)
+    assert (case.running, case.brakes.read("notes")) == (None, None)
+
+
+@pytest.mark.parametrize("point", [Failpoint.BRAKE_NOTED, Failpoint.BRAKE_FREED])
+def test_a_resume_that_dies_is_brought_to_its_end_by_the_watchdog_at_once(point: Failpoint) -> None:
+    case = Case()
+    braked(case, BY_HAND)
+
+    def dies(passed: Failpoint) -> None:
+        if passed is point:
+            raise KeyboardInterrupt
+
+    with armed(dies), pytest.raises(KeyboardInterrupt):
+        resumed(case)
+    assert case.pass_minutes(1) == [None]
+    assert case.brakes.brakes == {}
+
+
+def test_while_a_worker_is_being_freed_its_controller_brakes_it_anew() -> None:
+    case = Case()
+    case.call(served=False)
+    case.pass_minutes(3)
+    seen = case.brakes.read("notes")
+    assert seen is not None
+    case.brakes.brakes["notes"] = replace(seen, state=BrakeState.FREED)
+    case.controller.make_round()
+    assert (case.running, case.brakes.brakes["notes"].state) == (0, BrakeState.PAUSED)
 
 
 def test_a_pause_by_hand_that_overtakes_the_controllers_freeing_holds() -> None:
