@@ -46,7 +46,7 @@ def _check_shape(worker: Worker) -> None:
     if not worker.jobs:
         message = f"worker {worker.name!r}: give at least one job type."
         raise DeclarationError(message)
-    _ = worker.job_types, worker.accesses
+    _ = worker.job_types, worker.accesses, worker.dependencies
     if worker.memory not in MEMORY:
         message = f"worker {worker.name!r}: memory={worker.memory} must be {MEMORY[0]} to {MEMORY[-1]} MiB."
         raise DeclarationError(message)

@@ -11,7 +11,9 @@ from functions import front_door, registry, resources
 from infra.names import camel, module_of, queue_names
 from infra.plan import Plan
 from infra.settings import Stage
+from shared.dependency import Dependency
 from shared.errors import DeclarationError
+from shared.rate import Rate
 from shared.table import Table
 from shared.worker import Worker
 from tests.infra.declared import ORDERED, PAYING, READING, SLOW, STAGE, WORKERS, a_job
@@ -60,6 +62,13 @@ def test_a_worker_that_is_added_is_checked_with_the_others() -> None:
                 Worker("b", (a_job("two", Table("orders", "order").read, timeout=timedelta(seconds=1)),)),
             ),
             "two tables are called 'orders' and 'orders'",
+        ),
+        (
+            (
+                Worker("a", (a_job("one", Dependency("shop", rate=Rate(10))),)),
+                Worker("b", (a_job("two", Dependency("shop")),)),
+            ),
+            "two dependencies are called 'shop' and 'shop'",
         ),
     ],
 )

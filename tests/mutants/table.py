@@ -4102,4 +4102,25 @@ MUTANTS = (
         "):",
         "tests/unit/test_brake.py",
     ),
+    Mutant(
+        "a worker's dependency is declared in one way",
+        "shared/worker.py",
+        "if by_name.setdefault(dependency.name, dependency) != dependency:",
+        "if by_name.setdefault(dependency.name, dependency) is None:",
+        "tests/unit/test_worker.py",
+    ),
+    Mutant(
+        "two workers declare a dependency alike",
+        "infra/plan.py",
+        '        _refuse_twins("dependencies", ((dependency.name, "") for dependency in called))\n',
+        "",
+        "tests/infra/test_plan.py",
+    ),
+    Mutant(
+        "a pause that Lambda does not keep is told",
+        "ops/status.py",
+        'if row["brake"]["state"] == "paused" and row["receives"] == "Enabled":',
+        "if False:",
+        "tests/ops/test_status.py",
+    ),
 )
