@@ -224,9 +224,16 @@ def apply(brakes: Brakes, mappings: Mappings, worker: str, brake: Brake | None) 
             mappings.pause(worker)
         else:
             mappings.run(worker, None if state is BrakeState.FREED else LEAST_CONCURRENCY)
-        brake = brakes.read(worker)
-        if _state_of(brake) is state:
+        noted = brakes.read(worker)
+        if _state_of(noted) is state:
             return
+        if noted is None and brake is not None:  # Lambda may refuse what follows so soon: then the watchdog does it
+            freed = replace(brake, state=BrakeState.FREED)
+            if brakes.write(worker, freed, None):
+                free(brakes, mappings, worker, freed)
+                return
+            noted = brakes.read(worker)
+        brake = noted
 
 
 def free(brakes: Brakes, mappings: Mappings, worker: str, seen: Brake) -> bool:

@@ -4049,7 +4049,7 @@ MUTANTS = (
     Mutant(
         "who acts on a mapping looks whether another brake was noted meanwhile",
         "shared/brake.py",
-        "        brake = brakes.read(worker)\n        if _state_of(brake) is state:\n            return\n",
+        "        if _state_of(noted) is state:\n            return\n",
         "        return\n",
         "tests/unit/test_brake.py",
     ),
@@ -4122,5 +4122,12 @@ MUTANTS = (
         'if row["brake"]["state"] == "paused" and row["receives"] == "Enabled":',
         "if False:",
         "tests/ops/test_status.py",
+    ),
+    Mutant(
+        "what was paused although it was freed is noted until it is free again",
+        "shared/brake.py",
+        "if noted is None and brake is not None:",
+        "if False:",
+        "tests/unit/test_brake.py",
     ),
 )

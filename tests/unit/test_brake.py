@@ -245,6 +245,28 @@ def test_a_resume_that_overtakes_the_controllers_pause_leaves_nothing_paused_wit
     assert (case.running, case.brakes.read("notes")) == (None, None)
 
 
+def test_what_lambda_refuses_to_free_so_soon_after_a_pause_the_watchdog_frees() -> None:
+    case = Case()
+
+    class Busy(Meanwhile):
+        def run(self, worker: str, concurrency: int | None = None) -> None:
+            if self.running.get(worker) == 0:
+                message = "it is being paused"
+                raise Unavailable(message, dependency="lambda")
+            super().run(worker, concurrency)
+
+    case.mappings = mappings = Busy()
+    case.call(served=False)
+    case.clock.pass_(3 * MINUTE)
+    mappings.others = lambda: resumed(case)
+    with pytest.raises(Unavailable):
+        case.controller.make_round()
+    case.mappings = MemoryMappings(mappings.running)
+    assert case.running == 0
+    assert case.pass_minutes(1, controls=False) == [None]
+    assert case.brakes.brakes == {}
+
+
 def test_a_controllers_pause_that_overtakes_a_resume_leaves_nothing_paused_without_a_brake() -> None:
     case = Case()
     case.call(served=False)
