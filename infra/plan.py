@@ -33,10 +33,12 @@ class Plan:
         _refuse_twins("workers", ((worker.name, "") for worker in self.workers))
         _refuse_twins("job types", ((j.name, f" of worker {w.name!r}") for w in self.workers for j in w.jobs))
         _refuse_twins("tables", ((table.name, "") for table in self.tables))
+        _refuse_two_ways(self)
+        called = dict.fromkeys(each.name for worker in self.workers for each in worker.dependencies)
+        _refuse_twins("dependencies", ((name, "") for name in called))
         for worker in self.workers:
             queue_names(stack_name(self.stage), worker)
             _refuse_what_the_stage_breaks(self.stage, worker)
-        _refuse_two_ways(self)
         _refuse_missing_egress(self)
         _refuse_unknown_endpoints(self)
         _refuse_what_no_client_reaches(self)

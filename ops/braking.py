@@ -15,7 +15,7 @@ from ops.audit import Change, audited
 from ops.dlq_throw import agreed
 from ops.exits import CommandError, Exit
 from ops.explained import explained
-from shared.brake import Brake, BrakeState
+from shared.brake import Brake, BrakeState, apply, free
 
 if TYPE_CHECKING:
     import argparse
@@ -88,8 +88,10 @@ def run_resume(options: argparse.Namespace, tools: Tools) -> Exit:
             return Exit.DONE
         agreed(tools, f"Let {options.worker} receive again?", yes=options.yes)
         with audited(tools, stack, Change("resume", options.worker, options.why)) as outcome:
-            tools.mappings({options.worker: stack.mapping_of(options.worker)}).run(options.worker)
-            if seen is not None and not brakes.write(options.worker, None, seen):
+            mappings = tools.mappings({options.worker: stack.mapping_of(options.worker)})
+            if seen is None:
+                apply(brakes, mappings, options.worker, None)
+            elif not free(brakes, mappings, options.worker, seen):
                 message = "The brake has changed meanwhile: look at `tahan status`, and say it again."
                 raise CommandError(message, Exit.LEFT)
             outcome.counts["resumed"] = 1
@@ -122,7 +124,8 @@ def _paused(options: argparse.Namespace, tools: Tools, what: str) -> tuple[Deplo
             if not brakes.write(options.worker, brake, seen):
                 message = "Somebody braked or freed it meanwhile: look at `tahan status`, and say it again."
                 raise CommandError(message, Exit.LEFT)
-            tools.mappings({options.worker: stack.mapping_of(options.worker)}).pause(options.worker)
+            mappings = tools.mappings({options.worker: stack.mapping_of(options.worker)})
+            apply(brakes, mappings, options.worker, brake)
             outcome.counts["paused"] = 1
     tools.tell("Lambda takes up to a minute to stop; what runs is run to its end.")
     return stack, fields

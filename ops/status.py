@@ -141,6 +141,9 @@ def _show(seen: dict[str, Any], tools: Tools) -> None:
 
 def _receives(row: dict[str, Any]) -> str:
     if row["brake"] is not None:
+        # Lambda takes its time; or a deploy has started it.
+        if row["brake"]["state"] == "paused" and row["receives"] == "Enabled":
+            return "[bold red]paused, yet enabled[/]"
         return f"[bold yellow]{row['brake']['state']}[/]"
     if row["receives"] != "Enabled":
         return f"[bold red]{row['receives'].lower()}[/]"

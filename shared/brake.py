@@ -40,6 +40,7 @@ class BrakeState(StrEnum):
 
     PAUSED = "paused"
     LOOKING = "looking"  # the least concurrency, so that one caller may look whether the dependency is back
+    FREED = "freed"  # somebody is about to take it off
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ def decide(seen: Brake | None, down: tuple[str, GateState] | None, now: datetime
         return None
     name, gate = down
     until = now + HELD * pace
-    if seen is None:
+    if seen is None or seen.state is BrakeState.FREED:
         if (gate.down_for or timedelta(0)) < DOWN_FOR_LONG * pace:
             return None
         return Brake(BrakeState.PAUSED, name, f"the breaker of {name} is open", now, until)
@@ -161,14 +162,13 @@ class Controller:
             return  # nobody can tell: a brake that is not renewed is taken off by the watchdog
         wanted = decide(seen, down, self.clock.now(), self.pace)
         if wanted is None:
-            if seen is not None:
-                _free(self.brakes, self.mappings, worker, seen)
+            if seen is not None and free(self.brakes, self.mappings, worker, seen):
                 self._tell("queue_freed", worker, seen)
             return
         if not self.brakes.write(worker, wanted, seen):
             return  # somebody else was faster: the next round sees it
         failpoint(Failpoint.BRAKE_NOTED)
-        apply(self.mappings, worker, wanted)
+        apply(self.brakes, self.mappings, worker, wanted)
         if seen is None or seen.state is not wanted.state:
             self._tell(f"queue_{wanted.state.value}", worker, wanted)
 
@@ -202,27 +202,59 @@ class Watchdog:
 
     def _look(self, worker: str) -> None:
         seen = self.brakes.read(worker)
-        if seen is None or seen.until > self.clock.now():
+        if seen is None or (seen.until > self.clock.now() and seen.state is not BrakeState.FREED):
             return
-        _free(self.brakes, self.mappings, worker, seen)
+        if not free(self.brakes, self.mappings, worker, seen):
+            return
         self.telemetry.count("brake_ended", NO_JOB_TYPE)
         self.telemetry.warn("brake_ended", worker=worker, by_hand=seen.by_hand)
 
 
-def apply(mappings: Mappings, worker: str, brake: Brake) -> None:
-    """Do to the mapping what the brake says.
+def apply(brakes: Brakes, mappings: Mappings, worker: str, brake: Brake | None) -> None:
+    """Do to the mapping what the brake says that was just noted, and anew if another is noted by then.
+
+    Of several who act at once the last to act so sees what holds, and no mapping stays as another's note wanted it.
 
     Raises:
         Unavailable: it may be done.
     """
-    if brake.state is BrakeState.PAUSED:
-        mappings.pause(worker)
-    else:
-        mappings.run(worker, LEAST_CONCURRENCY)
+    while True:
+        state = _state_of(brake)
+        if state is BrakeState.PAUSED:
+            mappings.pause(worker)
+        else:
+            mappings.run(worker, None if state is BrakeState.FREED else LEAST_CONCURRENCY)
+        noted = brakes.read(worker)
+        if _state_of(noted) is state:
+            return
+        if noted is None and brake is not None:  # Lambda may refuse what follows so soon: then the watchdog does it
+            freed = replace(brake, state=BrakeState.FREED)
+            if brakes.write(worker, freed, None):
+                free(brakes, mappings, worker, freed)
+                return
+            noted = brakes.read(worker)
+        brake = noted
 
 
-def _free(brakes: Brakes, mappings: Mappings, worker: str, seen: Brake) -> None:
-    """Free the mapping, and only then forget why it was braked: dying in between repeats a step."""
-    mappings.run(worker)
-    failpoint(Failpoint.BRAKE_FREED)
-    brakes.write(worker, None, seen)
+def free(brakes: Brakes, mappings: Mappings, worker: str, seen: Brake) -> bool:
+    """Free the mapping, and only then forget why it was braked: dying in between repeats a step.
+
+    That it is about to be free is noted first, for whoever pauses it in between by the brake that was seen. False if it is
+    braked anew by now; then it is as that brake says.
+
+    Raises:
+        Unavailable: it may be done.
+    """
+    freed = replace(seen, state=BrakeState.FREED)
+    if brakes.write(worker, freed, seen):
+        failpoint(Failpoint.BRAKE_NOTED)
+        mappings.run(worker)
+        failpoint(Failpoint.BRAKE_FREED)
+        if brakes.write(worker, None, freed):
+            return True
+    apply(brakes, mappings, worker, brakes.read(worker))
+    return False
+
+
+def _state_of(brake: Brake | None) -> BrakeState:
+    return BrakeState.FREED if brake is None else brake.state

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from shared.errors import AlreadyCalled, Ambiguous, Unavailable, Unrepeatable
+from shared.errors import AlreadyCalled, Ambiguous, SettingsError, Unavailable, Unrepeatable
 from shared.failpoints import Failpoint, failpoint
 from shared.trace import TRACEPARENT
 
@@ -59,6 +59,9 @@ class Calls:
     intents: Intents | None = None
     begun_at: datetime | None = None
     trace: Trace | None = None
+    # Of this attempt's calls that cannot be repeated: the dependencies that answered one, and those that may have done one.
+    _answered: set[str] = field(default_factory=set)
+    _unanswered: set[str] = field(default_factory=set)
 
     def make(  # noqa: PLR0913 - one request, and what must hold for it
         self,
@@ -107,24 +110,38 @@ class Calls:
             except Ambiguous as error:
                 if is_repeatable:
                     raise
+                self._unanswered.add(use.name)
                 raise Unrepeatable(str(error), dependency=use.name) from error
-            except Unavailable:
+            except (Unavailable, SettingsError):  # the latter says where to call, before anything is sent
                 if not is_repeatable:
                     self._withdraw(use)
                 raise
+            if not is_repeatable:
+                self._answered.add(use.name)
             failpoint(Failpoint.CALLED)
             return reply
 
     def _intend(self, use: Dependency) -> None:
+        if use.name in self._unanswered:
+            message = f"This attempt has called {use.name}, and got no answer."
+            raise AlreadyCalled(message, dependency=use.name)
         if self.intents is None:
             return
-        if not self.intents.intend(use.name):
+        try:
+            is_first = self.intents.intend(use.name)
+        except Unavailable:  # it may be written all the same, and nothing was sent
+            self._withdraw(use)
+            raise
+        if not is_first:
             message = f"An earlier attempt called {use.name}, and nobody knows how it ended."
             raise AlreadyCalled(message, dependency=use.name)
         failpoint(Failpoint.INTENDED)
 
     def _withdraw(self, use: Dependency) -> None:
-        """The call was not done: a later attempt may make it. If this fails, the later attempt will not, and is unknown."""
-        if self.intents is not None:
+        """The call was not done: a later attempt may make it. If this fails, the later attempt will not, and is unknown.
+
+        Where another call of this attempt was done, the intent stays for that one.
+        """
+        if self.intents is not None and use.name not in self._answered:
             with contextlib.suppress(Unavailable):
                 self.intents.withdraw(use.name)

@@ -184,10 +184,12 @@ class Health:
     Attributes:
         open_for: how long its breaker stays open; zero while it is closed.
         served: how long ago the youngest call that was served began; None if that is not remembered.
+        opened: whether this call opened the breaker, which was closed before.
     """
 
     open_for: timedelta
     served: timedelta | None
+    opened: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ class Way:
     def excuses(self, dependency: str) -> bool:
         """Whether the attempt's last failed call there says nothing about the job: the dependency fails everybody.
 
-        So it is while the breaker is open; and if of the calls that began since the job last failed there, or since its
+        So it is while the breaker is open, unless by this very call; and if of the calls that began since the job last failed there, or since its
         call began, none was served. A job that fails where others are served spends its attempts.
         """
         return dependency in self._excused
@@ -96,6 +96,7 @@ class Way:
         try:
             yield
             served = True
+            self._excused.discard(gate.name)
         except AlreadyCalled:
             raise
         except (Unavailable, Ambiguous) as error:
@@ -111,7 +112,8 @@ class Way:
             if served is False and health is not None:
                 known = self.failure is not None and self.failure.dependency == gate.name
                 since = self.failure.at if known and self.failure is not None else begun
-                if health.open_for or health.served is None or self.ways.here.clock.now() - health.served <= since:
+                was_open = health.open_for and not health.opened
+                if was_open or health.served is None or self.ways.here.clock.now() - health.served <= since:
                     self._excused.add(gate.name)
 
     def _enter(

@@ -134,11 +134,10 @@ class Worker:
     def dependencies(self) -> tuple[Dependency, ...]:
         """Outside systems of all job types, each once."""
         by_name: dict[str, Dependency] = {}
-        for declared in self.jobs:
-            for dependency in declared.dependencies:
-                if by_name.setdefault(dependency.name, dependency) != dependency:
-                    message = f"worker {self.name!r}: dependency {dependency.name!r} is declared in two ways: keep one."
-                    raise DeclarationError(message)
+        for dependency in (each for declared in self.jobs for each in declared.dependencies):
+            if by_name.setdefault(dependency.name, dependency) != dependency:
+                message = f"worker {self.name!r}: dependency {dependency.name!r} is declared in two ways: keep one."
+                raise DeclarationError(message)
         return tuple(by_name.values())
 
     @property

@@ -108,7 +108,7 @@ class HttpTransport:
             return min(timedelta(seconds=int(text[:9])), LONGEST_WAIT)
         try:
             moment: datetime = parsedate_to_datetime(text)
-        except ValueError:
+        except (ValueError, OverflowError):  # the latter for numbers that no date has
             return None
         if moment.tzinfo is None:
             return None

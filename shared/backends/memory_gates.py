@@ -66,13 +66,13 @@ class MemoryGates:
         """Note how a call went."""
         with self._lock:
             state, now = self._state(gate), self.clock.monotonic()
-            ends = state.calls.pop(token, None)
+            ends, was_closed = state.calls.pop(token, None), state.open is None
             if ends is not None:
                 begun = min(now, ends - gate.held.total_seconds())
                 self._left(gate.breaker, state, now, token, served=begun if served else served)
-            open_for = 0.0 if state.open is None else max(1e-6, state.open - now)
+            open_for = 0.0 if state.open is None or gate.breaker is None else max(1e-6, state.open - now)
             ago = None if state.served is None else timedelta(seconds=now - state.served)
-            return Health(timedelta(seconds=open_for), ago)
+            return Health(timedelta(seconds=open_for), ago, opened=was_closed and state.open is not None)
 
     def look(self, gate: Gate) -> GateState:
         """How a gate stands."""
@@ -150,7 +150,7 @@ class MemoryGates:
 
 
 def _open(breaker: CircuitBreaker, state: _State, now: float) -> None:
-    state.open = now + min(_seconds(breaker.longest_pause), _seconds(breaker.pause) * 2.0**state.times)
+    state.open = now + min(_seconds(breaker.longest_pause), _seconds(breaker.pause) * 2.0 ** min(state.times, 60))
     state.times += 1
     state.failures, state.ramp, state.probe = 0, None, None
 

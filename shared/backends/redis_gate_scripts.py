@@ -92,6 +92,7 @@ return {{'in', math.ceil(wait)}}
 LEAVE = f"""{_NOW}
 local token, went, failures = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local pause, longest, held = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local mine = 0
 local function opened()
   local times = number('times') or 0
   redis.call('HSET', KEYS[1], 'open', text(now + math.min(longest, pause * 2 ^ times)), 'times', text(times + 1))
@@ -117,6 +118,7 @@ if ends then
       if row >= failures then
         redis.call('HSET', KEYS[1], 'down', text(now))
         opened()
+        mine = 1
       end
     end
   elseif looks then
@@ -125,7 +127,14 @@ if ends then
   kept()
 end
 local open, served = number('open'), number('served')
-return {{open and math.max(1, math.ceil(math.min(open - now, longest))) or 0, served and math.max(0, now - served) or -1}}
+if failures == 0 then
+  open = nil
+end
+return {{
+  open and math.max(1, math.ceil(math.min(open - now, longest))) or 0,
+  served and math.max(0, now - served) or -1,
+  mine
+}}
 """
 LOOK = f"""{_NOW}
 local open, down = number('open'), number('down')

@@ -57,8 +57,8 @@ class RedisGates:
         failures = "0" if breaker is None else str(breaker.failures)
         pause, longest = (NONE, NONE) if breaker is None else (breaker.pause, breaker.longest_pause)
         times = _micros(pause), _micros(longest), _micros(gate.held)
-        open_for, ago = self._ask(LEAVE, gate, token, went, failures, *times)
-        return Health(_time(open_for), None if int(ago) < 0 else _time(ago))
+        open_for, ago, mine = self._ask(LEAVE, gate, token, went, failures, *times)
+        return Health(_time(open_for), None if int(ago) < 0 else _time(ago), opened=bool(mine))
 
     def look(self, gate: Gate) -> GateState:
         """How a gate stands."""

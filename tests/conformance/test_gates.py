@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -154,6 +155,30 @@ def test_what_has_come_back_whole_pauses_as_at_first(gates: Any) -> None:
     caller.call(served=True)
     gates.clock.pass_(BREAKER.ramp)
     assert near(caller.call(served=False).open_for, BREAKER.pause)
+
+
+def test_whoever_opens_it_is_told_so_and_nobody_else(gates: Any) -> None:
+    caller = Caller(gates, gate(rate=FAST, breaker=CircuitBreaker(2, BREAKER.pause)))
+    late: Any = caller.enters()
+    assert [caller.call(served=False).opened for _ in range(2)] == [False, True]
+    assert not gates.leave(caller.gate, late, served=False).opened
+    gates.clock.pass_(BREAKER.pause)
+    assert not caller.call(served=False).opened  # it was open before this look
+
+
+def test_whoever_declares_no_breaker_is_not_told_of_one_that_another_has_opened(gates: Any) -> None:
+    caller = Caller(gates, gate(rate=FAST, breaker=OPEN_AT_ONCE))
+    caller.call(served=False)
+    without = Caller(gates, replace(caller.gate, breaker=None))  # of another deploy; nobody would look and close it
+    assert without.call(served=False).open_for == NO_WAIT
+    assert caller.is_open()
+
+
+def test_however_many_looks_were_in_vain_the_pause_is_the_longest(gates: Any) -> None:
+    caller = Caller(gates, gate(rate=FAST, breaker=OPEN_AT_ONCE))
+    for _ in range(1100):  # 2.0**1024 is more than a float holds
+        assert caller.call(served=False).open_for <= BREAKER.longest_pause
+        gates.clock.pass_(BREAKER.longest_pause)
 
 
 def test_whoever_leaves_is_told_how_long_ago_the_youngest_call_that_was_served_began(gates: Any) -> None:

@@ -13,6 +13,7 @@ from infra.plan import Plan
 from infra.settings import Stage
 from shared.dependency import Dependency
 from shared.errors import DeclarationError
+from shared.rate import Rate
 from shared.table import Table
 from shared.worker import Worker
 from tests.infra.declared import ORDERED, PAYING, READING, SLOW, STAGE, WORKERS, a_job
@@ -74,6 +75,20 @@ def test_a_worker_that_is_added_is_checked_with_the_others() -> None:
                 Worker("b", (a_job("two", Table("orders", "order").read, timeout=timedelta(seconds=1)),)),
             ),
             "two tables are called 'orders' and 'orders'",
+        ),
+        (
+            (
+                Worker("a", (a_job("one", Dependency("web-shop", rate=Rate(10))),)),
+                Worker("b", (a_job("two", Dependency("web-shop")),)),
+            ),
+            "dependency 'web-shop' is declared in two ways, by workers 'a' and 'b'",
+        ),
+        (
+            (
+                Worker("a", (a_job("one", Dependency("shop-1")),)),
+                Worker("b", (a_job("two", Dependency("shop1")),)),
+            ),
+            "two dependencies are called 'shop-1' and 'shop1'",
         ),
     ],
 )

@@ -126,6 +126,42 @@ def test_resume_of_what_the_controller_paused_says_that_it_will_come_back() -> N
     assert "payment-provider was down" in desk.err
 
 
+def overtaken(desk: Desk, command: str) -> tuple[int | None, Brake | None]:
+    """How it stands after a command before whose call of Lambda a colleague pauses the worker, or frees it."""
+
+    class Slow(MemoryMappings):
+        def run(self, worker: str, concurrency: int | None = None) -> None:
+            if command == "resume" and desk.brakes.brakes.get(worker) != COLLEAGUES:
+                desk.brakes.brakes[worker] = COLLEAGUES
+                super().pause(worker)
+            super().run(worker, concurrency)
+
+        def pause(self, worker: str) -> None:
+            if command == "pause" and worker in desk.brakes.brakes:
+                del desk.brakes.brakes[worker]
+                super().run(worker)
+            super().pause(worker)
+
+    desk.mapped = Slow(desk.mapped.running)
+    desk.run(command, *WORDS)
+    return desk.mapped.running.get("payments"), desk.brakes.read("payments")
+
+
+COLLEAGUES = Brake(BrakeState.PAUSED, "a colleague", "incident", START, START + timedelta(hours=9), by_hand=True)
+
+
+@pytest.mark.parametrize("is_braked", [True, False])
+def test_a_resume_undoes_no_pause_that_was_said_meanwhile(*, is_braked: bool) -> None:
+    desk = Desk()
+    if is_braked:
+        desk.run("pause", *WORDS)
+    assert overtaken(desk, "resume") == (0, COLLEAGUES)
+
+
+def test_a_pause_that_was_overtaken_by_a_resume_leaves_nothing_paused_without_a_brake() -> None:
+    assert overtaken(Desk(), "pause") == (None, None)
+
+
 def test_drain_waits_until_nothing_is_in_flight() -> None:
     desk = Desk()
     desk.running.in_flight = [12, 5, 1, 0, 0, 9]

@@ -43,6 +43,15 @@ def test_one_look_tells_what_waits_what_stands_still_and_what_is_down() -> None:
     assert {"payments", "users", "inventory"} <= set(desk.out.split())
 
 
+def test_a_pause_that_lambda_does_not_keep_is_told() -> None:
+    desk = busy()
+    desk.run("status", "payments")
+    assert "yet enabled" in " ".join(desk.out.split())
+    desk.running.states["payments"] = Receiving("Disabled", 5)
+    desk.run("status", "payments")
+    assert "enabled" not in desk.out
+
+
 def test_scripts_read_the_same_as_json() -> None:
     desk = busy()
     assert desk.run("status", "payments", "--json") == Exit.DONE

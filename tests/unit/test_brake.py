@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import pytest
 from shared.backends.mappings import LambdaMappings, Mapped
 from shared.backends.memory_brakes import MemoryBrakes, MemoryMappings
 from shared.backends.memory_gates import MemoryGates
-from shared.brake import HELD, LEAST_CONCURRENCY, Brake, BrakeState, Controller, Watchdog
+from shared.brake import HELD, LEAST_CONCURRENCY, Brake, BrakeState, Controller, Watchdog, apply, free
 from shared.dependency import Dependency
 from shared.errors import CacheUnavailable, Unavailable
 from shared.failpoints import Failpoint, armed
@@ -197,6 +198,144 @@ def test_two_controllers_at_once_agree() -> None:
     Controller({"notes": [GATE]}, case.gates, late, case.mappings, case.clock, case.telemetry).make_round()
     assert case.running == 0
     assert case.telemetry.counts["queue_paused", NO_JOB_TYPE] == 1
+
+
+class Meanwhile(MemoryMappings):
+    """Lambda's API that is slow: something is done by others before the next pause or run takes effect."""
+
+    others: Callable[[], object] | None = None
+
+    def _happens(self) -> None:
+        others, self.others = self.others, None
+        if others is not None:
+            others()
+
+    def pause(self, worker: str) -> None:
+        self._happens()
+        super().pause(worker)
+
+    def run(self, worker: str, concurrency: int | None = None) -> None:
+        self._happens()
+        super().run(worker, concurrency)
+
+
+def braked(case: Case, brake: Brake) -> None:
+    """What an operator's pause does."""
+    assert case.brakes.write("notes", brake, case.brakes.read("notes"))
+    apply(case.brakes, case.mappings, "notes", brake)
+
+
+def resumed(case: Case) -> None:
+    """What an operator's resume does."""
+    seen = case.brakes.read("notes")
+    assert seen is not None
+    assert free(case.brakes, case.mappings, "notes", seen)
+
+
+BY_HAND = Brake(BrakeState.PAUSED, "arn:someone", "migration", START, START + 600 * MINUTE, by_hand=True)
+
+
+def test_a_resume_that_overtakes_the_controllers_pause_leaves_nothing_paused_without_a_brake() -> None:
+    case = Case()
+    case.mappings = mappings = Meanwhile()
+    case.call(served=False)
+    case.clock.pass_(3 * MINUTE)
+    mappings.others = lambda: resumed(case)
+    case.controller.make_round()
+    assert (case.running, case.brakes.read("notes")) == (None, None)
+
+
+def test_what_lambda_refuses_to_free_so_soon_after_a_pause_the_watchdog_frees() -> None:
+    case = Case()
+
+    class Busy(Meanwhile):
+        def run(self, worker: str, concurrency: int | None = None) -> None:
+            if self.running.get(worker) == 0:
+                message = "it is being paused"
+                raise Unavailable(message, dependency="lambda")
+            super().run(worker, concurrency)
+
+    case.mappings = mappings = Busy()
+    case.call(served=False)
+    case.clock.pass_(3 * MINUTE)
+    mappings.others = lambda: resumed(case)
+    with pytest.raises(Unavailable):
+        case.controller.make_round()
+    case.mappings = MemoryMappings(mappings.running)
+    assert case.running == 0
+    assert case.pass_minutes(1, controls=False) == [None]
+    assert case.brakes.brakes == {}
+
+
+def test_a_controllers_pause_that_overtakes_a_resume_leaves_nothing_paused_without_a_brake() -> None:
+    case = Case()
+    case.call(served=False)
+    case.pass_minutes(3)
+    noted = case.brakes.read("notes")
+
+    class Late(MemoryMappings):
+        is_overtaken = False
+
+        def run(self, worker: str, concurrency: int | None = None) -> None:
+            super().run(worker, concurrency)
+            if not self.is_overtaken:
+                self.is_overtaken = True
+                apply(case.brakes, case.mappings, worker, noted)
+
+    case.mappings = Late(case.mappings.running)
+    resumed(case)
+    assert (case.running, case.brakes.read("notes")) == (None, None)
+
+
+@pytest.mark.parametrize("point", [Failpoint.BRAKE_NOTED, Failpoint.BRAKE_FREED])
+def test_a_resume_that_dies_is_brought_to_its_end_by_the_watchdog_at_once(point: Failpoint) -> None:
+    case = Case()
+    braked(case, BY_HAND)
+
+    def dies(passed: Failpoint) -> None:
+        if passed is point:
+            raise KeyboardInterrupt
+
+    with armed(dies), pytest.raises(KeyboardInterrupt):
+        resumed(case)
+    assert case.pass_minutes(1) == [None]
+    assert case.brakes.brakes == {}
+
+
+def test_while_a_worker_is_being_freed_its_controller_brakes_it_anew() -> None:
+    case = Case()
+    case.call(served=False)
+    case.pass_minutes(3)
+    seen = case.brakes.read("notes")
+    assert seen is not None
+    case.brakes.brakes["notes"] = replace(seen, state=BrakeState.FREED)
+    case.controller.make_round()
+    assert (case.running, case.brakes.brakes["notes"].state) == (0, BrakeState.PAUSED)
+
+
+def test_a_pause_by_hand_that_overtakes_the_controllers_freeing_holds() -> None:
+    case = Case()
+    case.mappings = mappings = Meanwhile()
+    case.call(served=False)
+    case.pass_minutes(3)
+    case.clock.pass_(MINUTE)
+    case.call(served=True)
+    mappings.others = lambda: braked(case, BY_HAND)
+    case.controller.make_round()
+    assert (case.running, case.brakes.read("notes")) == (0, BY_HAND)
+    assert ("queue_freed", NO_JOB_TYPE) not in case.telemetry.counts
+
+
+def test_a_pause_by_hand_that_overtakes_the_watchdog_holds() -> None:
+    case = Case()
+    case.mappings = mappings = Meanwhile()
+    case.call(served=False)
+    case.pass_minutes(3)
+    case.clock.pass_(HELD)
+    mappings.others = lambda: braked(case, BY_HAND)
+    case.watchdog.make_round()
+    assert (case.running, case.brakes.read("notes")) == (0, BY_HAND)
+    assert ("brake_ended", NO_JOB_TYPE) not in case.telemetry.counts
 
 
 class Late:

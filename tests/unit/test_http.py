@@ -115,9 +115,10 @@ def test_retry_after_is_read_as_seconds_or_date_and_capped(
     assert least <= caught.value.after.total_seconds() <= most
 
 
-def test_a_retry_after_that_cannot_be_read_is_ignored(shop: HttpTransport) -> None:
+@pytest.mark.parametrize("header", ["soon", "Mon,_01_Jan_99999999999_00:00:00_GMT"])
+def test_a_retry_after_that_cannot_be_read_is_ignored(shop: HttpTransport, header: str) -> None:
     with pytest.raises(Unavailable) as caught:
-        send(shop, "/429-soon")
+        send(shop, f"/429-{header}")
     assert caught.value.after is None
 
 

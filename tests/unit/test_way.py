@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,15 @@ import pytest
 
 from shared.backends.memory_gates import MemoryGates
 from shared.dependency import Dependency, Keys, Reply, WithoutGate
-from shared.errors import Ambiguous, CacheUnavailable, DeclarationError, OutcomeUnknown, Unavailable, Unrepeatable
+from shared.errors import (
+    Ambiguous,
+    CacheUnavailable,
+    DeclarationError,
+    OutcomeUnknown,
+    SettingsError,
+    Unavailable,
+    Unrepeatable,
+)
 from shared.gate import CircuitBreaker, RetryBudget
 from shared.job import job
 from shared.job_record import Reconciliation, Status
@@ -117,6 +126,39 @@ def test_a_job_that_fails_where_others_are_served_spends_its_attempts_and_dies()
     # Whose fault the first failure is nobody can know.
     assert ends == [Postponed, Retried, Retried, DeadLettered]
     assert outcome.attempts == 3
+
+
+def test_a_job_whose_every_failure_opens_the_breaker_dies_all_the_same_where_others_are_served() -> None:
+    shop = Shop(rate=FAST, breaker=CircuitBreaker(1, PAUSE))
+    for number in range(5):
+        shop.answers = [DOWN]
+        outcome = shop.run("poison")
+        if isinstance(outcome, DeadLettered):
+            break
+        shop.world.clock.pass_(timedelta(minutes=10))
+        assert isinstance(shop.run(f"other-{number}"), Completed)
+        shop.world.clock.pass_(timedelta(minutes=10))
+    assert isinstance(outcome, DeadLettered)
+
+
+def test_a_job_that_fails_although_its_later_call_was_served_spends_its_attempts_and_dies() -> None:
+    shop = Shop(rate=FAST, breaker=CircuitBreaker())
+
+    def buy(_payload: Any, work: UnitOfWork) -> None:
+        try:
+            work.call(shop.dependency, "POST", "/things")
+        except Unavailable as error:
+            work.call(shop.dependency, "GET", "/things")
+            raise Unavailable(str(error), dependency="shop") from error
+
+    shop.world.worker = Worker("notes", jobs=(note_job(buy, lock=None, uses=(shop.dependency,)),))
+    for _ in range(3):
+        shop.answers = [DOWN]
+        outcome = shop.run()
+        if isinstance(outcome, DeadLettered):
+            break
+        shop.later(outcome)
+    assert isinstance(outcome, DeadLettered)
 
 
 def test_without_a_gate_a_failed_call_spends_an_attempt() -> None:
@@ -277,6 +319,66 @@ def test_a_call_without_a_key_that_was_not_done_is_made_again() -> None:
     shop.later(outcome)
     assert isinstance(shop.run(), Completed)
     assert shop.calls == 2
+
+
+def two_calls(*, catches: bool = False) -> Shop:
+    """A job that makes two calls that cannot be repeated, the second perhaps because the first failed."""
+    shop = Shop(keys=Keys.NOT_TAKEN)
+
+    def buy(_payload: Any, work: UnitOfWork) -> None:
+        with contextlib.suppress(Ambiguous) if catches else contextlib.nullcontext():
+            work.call(shop.dependency, "POST", "/first")
+        work.call(shop.dependency, "POST", "/second")
+
+    shop.world.worker = Worker("notes", jobs=(note_job(buy, lock=None, uses=(shop.dependency,)),))
+    return shop
+
+
+def test_i21_a_call_that_was_not_done_takes_back_no_intent_of_one_that_was() -> None:
+    shop = two_calls()
+    shop.answers = [None, DOWN]
+    shop.later(shop.run())
+    assert isinstance(shop.run(), Unknown)
+    assert shop.calls == 2
+
+
+def test_i21_an_attempt_whose_call_got_no_answer_makes_no_other_whatever_its_author_catches() -> None:
+    shop = two_calls(catches=True)
+    shop.answers = [Ambiguous("no answer", dependency="shop")]
+    assert isinstance(shop.run(), Unknown)
+    assert shop.calls == 1
+
+
+def test_two_calls_that_are_answered_are_both_made() -> None:
+    shop = two_calls()
+    assert isinstance(shop.run(), Completed)
+    assert shop.calls == 2
+
+
+def test_a_call_that_does_not_know_its_address_waits_for_the_deploy_and_leaves_no_intent() -> None:
+    shop = Shop(keys=Keys.NOT_TAKEN)
+    shop.answers = [SettingsError("set the base URL")]
+    outcome = shop.run()
+    assert outcome.because is Because.MISCONFIGURED
+    shop.later(outcome)
+    assert isinstance(shop.run(), Completed)
+
+
+def test_an_intent_whose_reply_was_lost_is_taken_back_since_nothing_was_sent() -> None:
+    shop = Shop(keys=Keys.NOT_TAKEN)
+    database = shop.world.database
+
+    def lost(hold: Any, dependency: str) -> bool:
+        del database.intend
+        database.intend(hold, dependency)
+        message = "no answer"
+        raise Unavailable(message, dependency="dynamodb")
+
+    database.intend = lost
+    outcome = shop.run()
+    assert outcome.because is Because.STORE_UNAVAILABLE
+    shop.later(outcome)
+    assert isinstance(shop.run(), Completed)
 
 
 def test_a_reconciling_job_may_let_it_run_again() -> None:

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from shared.dependency import Dependency
 from shared.errors import DeclarationError
+from shared.rate import Rate
 from shared.retry import Retry
 from shared.table import Table
 from shared.worker import Worker
@@ -106,6 +108,10 @@ def test_a_worker_needs_a_job_a_plain_name_and_one_shape_a_table() -> None:
     other = note_job(uses=(Table("things", key="other").read,))
     with pytest.raises(DeclarationError, match=r"declared twice|two ways"):
         Worker("notes", jobs=(note_job(), other))
+    shops = [note_job(uses=(Dependency("shop", 5 * SECOND, rate=rate),)) for rate in (None, Rate(10))]
+    object.__setattr__(shops[1], "name", "other")
+    with pytest.raises(DeclarationError, match="dependency 'shop' is declared in two ways"):
+        Worker("notes", jobs=tuple(shops))
     with pytest.raises(DeclarationError, match="memory"):
         worker(memory=64)
 
