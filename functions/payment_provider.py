@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, TypeVar
 from urllib.parse import urlencode
 
 from pydantic import BaseModel, Field, ValidationError
 
 from shared.dependency import Dependency
-from shared.errors import Ambiguous, Rejected, Unavailable
+from shared.errors import Ambiguous, DeadLetter, Rejected, Unavailable
 from shared.gate import CircuitBreaker, RetryBudget
 from shared.rate import Rate
 
@@ -75,6 +75,24 @@ def charge(work: UnitOfWork, order: Item) -> Charge | Declined:
         message = f"The provider answered {reply.status} to a charge."
         raise Rejected(message, dependency=PAYMENT_PROVIDER.name, status=reply.status)
     return _read(Charge, reply)
+
+
+def is_forgotten(order: Item, now: datetime) -> bool:
+    """Whether the order is older than the provider remembers keys: then it is asked before it charges.
+
+    `created_at` (ISO, with its zone) is when the order came to be, and so its payment intent; what has none counts as young.
+
+    Raises:
+        DeadLetter: it is no such moment.
+    """
+    if "created_at" not in order:
+        return False
+    try:
+        age = now - datetime.fromisoformat(order.text("created_at"))
+    except (ValueError, TypeError) as error:
+        reason = "impossible-state"
+        raise DeadLetter(reason, "the order's `created_at` is no moment with its zone") from error
+    return PAYMENT_PROVIDER.has_forgotten("POST", age)
 
 
 def find_charge(work: UnitOfWork, payment_intent_id: str) -> Charge | None:

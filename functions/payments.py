@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, Field
 
-from functions.payment_provider import PAYMENT_PROVIDER, Charge, Declined, charge, find_charge
+from functions.payment_provider import PAYMENT_PROVIDER, Charge, Declined, charge, find_charge, is_forgotten
 from shared.consumer import consume
 from shared.errors import Ambiguous, DeadLetter, OutcomeUnknown
 from shared.job import job
@@ -75,7 +75,9 @@ def capture_payment(payload: CapturePayment, work: UnitOfWork) -> PaymentCapture
     if order["status"] == "paid":
         return _paid(order, work)
     try:
-        charged = charge(work, order)
+        # A capture of before, under another key, may have charged it so long ago that the provider forgot the intent's key.
+        before = find_charge(work, payload.payment_intent_id) if is_forgotten(order, work.clock.now()) else None
+        charged = before or charge(work, order)
     except Ambiguous as error:
         reconcile = ReconcilePayment(
             **payload.model_dump(), capture_key=work.idempotency_key, capture_record=work.record

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from local.cached import CachedTags
@@ -23,6 +24,7 @@ def seed(stack: Stack, orders: Iterable[Order]) -> None:
         item = {
             **place,
             "amount": AMOUNT,
+            "created_at": datetime.now(UTC).isoformat(),
             "currency": CURRENCY,
             "payment_intent_id": order.intent,
             "status": "pending",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from functions import payments
 from functions.payments import ORDERS, CapturePayment, capture_payment
 from local.situations import EVENTS, PAYMENTS, Situation
 from shared.backends.memory_database import MemoryDatabase
@@ -17,10 +18,10 @@ from shared.dependency import Reply
 from shared.errors import Ambiguous, DeadLetter, OutcomeUnknown, Rejected
 from shared.item import Replace, Stored
 from shared.job_record import SYSTEM, record_id
-from shared.outcome import Failed
+from shared.outcome import Completed, DeadLettered, Failed, Unknown
 from shared.tag import Tag
 from shared.unit_of_work import UnitOfWork
-from tests.world import START, Counter, FakeClock
+from tests.world import START, Counter, FakeClock, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,6 +151,66 @@ def test_r2_1_the_providers_key_names_the_payment_intent_not_the_job() -> None:
     assert isinstance(write, Replace)
     assert (write.table, write.attributes["status"], keys) == (ORDERS, "paid", ["pi"])
     assert work.tags == (Tag("order/o"), Tag("cart/u"), Tag("order-summary/u"))
+
+
+class Forgetful:
+    """A provider that charges once for a key, and remembers it for a day; at first its answers are lost."""
+
+    def __init__(self) -> None:
+        self.world = World(payments.WORKER)
+        self.world.transport.answer = self.answer
+        self.charged: list[datetime] = []
+        self.asked: list[str] = []
+        self.answers_are_lost = True
+
+    def seed(self, **more: Any) -> None:
+        order = {"order_id": "o", "user_id": "u", "amount": "1", "currency": "EUR", "status": "pending"}
+        self.world.database.items["orders", ("o",)] = Stored({**order, "payment_intent_id": "pi", **more}, 1)
+
+    def answer(self, method: str, path: str, content: Any, headers: Any) -> Reply:
+        del path, content, headers
+        self.asked.append(method)
+        charge = {"charge_id": "ch-1", "payment_intent_id": "pi", "amount": "1", "currency": "EUR"}
+        if method == "GET":
+            return Reply(200, {"charges": [charge] if self.charged else []})
+        if all(self.world.clock.now() - moment >= timedelta(hours=24) for moment in self.charged):
+            self.charged.append(self.world.clock.now())
+        if self.answers_are_lost:
+            message = "no answer"
+            raise Ambiguous(message, dependency="payment-provider")
+        return Reply(201, charge)
+
+    def capture(self, key: str) -> Any:
+        payload = CapturePayment(order_id="o", payment_intent_id="pi")
+        return self.world.execute(capture_payment.message(payload, key).body())
+
+
+def test_g5_a_later_capture_of_an_old_order_asks_first_since_the_provider_may_have_forgotten() -> None:
+    case = Forgetful()
+    case.seed(created_at=START.isoformat())
+    assert isinstance(case.capture("k1"), Unknown)
+    case.world.clock.pass_(timedelta(hours=25))  # its reconciling job waits, or is a dead letter
+    case.answers_are_lost = False
+    assert case.capture("k2") == Completed(1)
+    assert (len(case.charged), case.asked) == (1, ["POST", "GET"])
+
+
+def test_an_old_order_that_was_not_charged_is_charged_and_a_young_one_without_a_question() -> None:
+    for age, asked in ((timedelta(hours=30), ["GET", "POST"]), (timedelta(hours=1), ["POST"])):
+        case = Forgetful()
+        case.answers_are_lost = False
+        case.seed(created_at=(START - age).isoformat())
+        assert case.capture("k") == Completed(1)
+        assert (len(case.charged), case.asked) == (1, asked)
+
+
+@pytest.mark.parametrize("moment", ["yesterday", "2026-01-01T00:00:00", 7])
+def test_an_order_that_does_not_know_when_it_came_to_be_is_not_charged(moment: Any) -> None:
+    case = Forgetful()
+    case.seed(created_at=moment)
+    outcome = case.capture("k")
+    assert isinstance(outcome, DeadLettered)
+    assert case.asked == []
 
 
 def test_r2_3_no_answer_asks_for_reconciliation_under_a_key_of_this_attempt() -> None:

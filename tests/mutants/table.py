@@ -4137,4 +4137,11 @@ MUTANTS = (
         "if False:",
         "tests/unit/test_brake.py",
     ),
+    Mutant(
+        "an old order is asked about before it is charged",
+        "functions/payments.py",
+        "if is_forgotten(order, work.clock.now()) else None",
+        "if False else None",
+        "tests/functions/test_payments.py",
+    ),
 )
