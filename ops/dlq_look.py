@@ -51,7 +51,8 @@ def found_in(options: argparse.Namespace, tools: Tools, most: int) -> tuple[list
     cut = False
     with explained(), tools.side_by_side() as mapper:
         for desk in desks(options, tools, tools.deployed(options.stack), mapper):
-            survey = desk.look(most)
+            with tools.busy(f"Reading the dead letters of {desk.worker} ..."):
+                survey = desk.look(most)
             cut = cut or survey.cut
             alone = replace(desk, side_by_side=map)  # for whoever goes on with it
             found += [

@@ -50,7 +50,8 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
                     for desk, only in _by_desk(found):
                         discard = Discard(desk, only, archive)
                         try:
-                            discard.run()
+                            with tools.busy(f"Archiving and discarding {len(only)} dead letters of {desk.worker} ..."):
+                                discard.run()
                         finally:
                             whole.update(discard.fates)
                             left += discard.left

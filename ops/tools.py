@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -84,6 +85,10 @@ class Tools:
     def write(self, line: str) -> None:
         """Write a line of what was asked for."""
         self.out.print(Text(line), soft_wrap=True)
+
+    def busy(self, line: str) -> contextlib.AbstractContextManager[object]:
+        """Show people on a terminal that something takes its time; programs hear nothing."""
+        return self.err.status(Text(line)) if self.err.is_terminal else contextlib.nullcontext()
 
     def tell(self, line: str) -> None:
         """Tell people something beside what was asked for."""
