@@ -8,14 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from rich.console import Console
 
 from ops.exits import Exit
 from shared.dead_letter_queue import Redrive
 from shared.failpoints import Failpoint, armed
 from shared.job_record import Status
 from shared.message import read_message
-from tests.ops import desk as desk_module
 from tests.ops.desk import ME, Desk
 from tests.ops.letters import (
     QUEUE,
@@ -431,12 +429,10 @@ def test_a_replay_that_is_over_tells_by_its_status_what_its_jobs_came_to() -> No
     assert desk.run("dlq", "replay", "--all", "--why", "x", "--canary", "0") == Exit.ENDED_BADLY
 
 
-def test_people_on_a_terminal_see_that_letters_are_being_read_and_programs_do_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_people_on_a_terminal_see_that_letters_are_being_read_and_programs_do_not() -> None:
     desk = desk_with("k1")
     desk.run("dlq", "list")
     assert "Reading" not in desk.err
-    monkeypatch.setattr(desk_module, "Console", lambda **words: Console(**words, force_terminal=True))
+    desk.terminal = True
     desk.run("dlq", "list")
     assert "Reading the dead letters of payments" in desk.err
