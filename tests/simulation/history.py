@@ -123,6 +123,7 @@ class History(MemoryDatabase):
         self.ends: dict[str, list[float]] = {}
         self.claimed_at: dict[str, float] = {}
         self.outages: Outages | None = None
+        self.reopened: dict[str, list[float]] = {}
 
     def _note(self, record: str, before: JobView | None) -> None:
         after = self.records.get(record)

@@ -53,6 +53,8 @@ class Records(MemoryOperatorRecords):
         done = super().reopen(asked, now)
         for record, view in before.items():
             history._note(record, view)
+            if view != history.records.get(record):
+                history.reopened.setdefault(record, []).append(history.clock.monotonic())
         return done
 
 
