@@ -8,18 +8,20 @@ from __future__ import annotations
 import contextlib
 import os
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from shared import runtime
 from shared.backends.memory_cache import MemoryCache
 from shared.backends.redis import RedisStore
+from shared.backends.redis_gates import RedisGates
 from shared.errors import CacheUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import timedelta
 
+    from shared.gate import Gate
     from shared.lease import Want
     from shared.tag import Tag
 
@@ -84,7 +86,15 @@ class LostStore(RedisStore):
         super().finish(tags, leases)
 
 
+class LostGates(RedisGates):
+    """Gates that nobody reaches: each process keeps its own."""
+
+    def _ask(self, script: str, gate: Gate, *arguments: str) -> list[Any]:
+        raise CacheUnavailable
+
+
 CACHES = {Mode.NORMAL: MemoryCache, Mode.ALWAYS_GRANTED: GrantingCache, Mode.REDIS_GONE: LostCache}
+GATES = {Mode.NORMAL: RedisGates, Mode.ALWAYS_GRANTED: RedisGates, Mode.REDIS_GONE: LostGates}
 STORES = {Mode.NORMAL: RedisStore, Mode.ALWAYS_GRANTED: GrantingStore, Mode.REDIS_GONE: LostStore}
 
 
@@ -102,5 +112,8 @@ def asked_for() -> tuple[Mode, ...]:
 def entered(mode: Mode) -> Iterator[None]:
     """Every runtime that is connected in the block lives in that mode."""
     LostStore.failed = 0
-    with mock.patch.object(runtime, "RedisStore", STORES[mode]):
+    with (
+        mock.patch.object(runtime, "RedisStore", STORES[mode]),
+        mock.patch.object(runtime, "RedisGates", GATES[mode]),
+    ):
         yield
