@@ -282,3 +282,16 @@ def test_a_job_that_was_reopened_under_another_death_is_not_found_done(office: O
     seen = office.dead()
     office.reopen(seen)
     assert office.reopen(seen, death=2) == frozenset()
+
+
+def test_a_replayed_job_that_has_begun_before_is_not_cancelled_by_its_client(office: Office) -> None:
+    acceptance = office.accepted()
+    office.records.bury(office.hold(claim_of(acceptance)), 1, FAILURE, START)
+    office.reopen(office.view(acceptance.record))
+    assert office.accepts.cancel(acceptance.record, "user-1", START).status is Status.ACCEPTED
+
+
+def test_a_replayed_job_that_never_began_is_cancelled_by_its_client(office: Office) -> None:
+    acceptance = office.accepted()
+    office.reopen(office.view(acceptance.record))
+    assert office.accepts.cancel(acceptance.record, "user-1", START).status is Status.CANCELLED
