@@ -399,6 +399,13 @@ def test_what_the_audit_knows_only_the_beginning_of_is_told() -> None:
     assert "the change's beginning and not its end" in desk.err
 
 
+@pytest.mark.parametrize("time", ["inf", "nan", "1e30"])
+def test_a_time_that_never_ends_is_refused(time: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        Desk().run("dlq", "replay", "--all", "--why", "x", "--watch-for", time)
+    assert ended.value.code == Exit.REFUSED
+
+
 @pytest.mark.parametrize("since", ["2026-01-01T00:00:00", "tomorrow"])
 def test_a_time_without_its_zone_is_refused(since: str) -> None:
     with pytest.raises(SystemExit) as ended:
