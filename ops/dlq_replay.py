@@ -16,7 +16,7 @@ from ops.exits import CommandError, Exit
 from ops.explained import explained
 from ops.replay import Care, Replay
 from ops.report import Report, Stop
-from ops.verdict import MOST_DEATHS, Fate, Finish, Leave, verdict_on
+from ops.verdict import GONE, MOST_DEATHS, Fate, Finish, Leave, verdict_on
 
 if TYPE_CHECKING:
     import argparse
@@ -198,7 +198,7 @@ def _told(report: Report, options: argparse.Namespace, tools: Tools) -> Exit:
         return Exit.NOT_DONE
     if report.stop is not None:
         return Exit.STOPPED
-    refused = report.fates[Fate.TOO_OFTEN] and not report.fates[Fate.REPLAYED]
+    refused = report.fates[Fate.TOO_OFTEN] and not any(report.fates[fate] for fate in GONE)
     if refused:
         return Exit.REFUSED
     if report.left:

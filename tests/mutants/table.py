@@ -4277,4 +4277,18 @@ MUTANTS = (
         "  # in",
         "tests/ops/test_job.py",
     ),
+    Mutant(
+        "what is reopened together fits into a transaction",
+        "shared/backends/operator_records.py",
+        " or weight + size > TRANSACTION_BYTES",
+        "",
+        "tests/conformance/test_operator_records.py",
+    ),
+    Mutant(
+        "a replay that changed something is not told as refused",
+        "ops/dlq_replay.py",
+        "not any(report.fates[fate] for fate in GONE)",
+        "not report.fates[Fate.REPLAYED]",
+        "tests/ops/test_dlq.py",
+    ),
 )

@@ -614,3 +614,14 @@ def test_a_redrive_of_aws_is_not_stopped_where_the_audit_cannot_be_written(monke
     desk.audit_is_gone = False
     assert desk.run(*words) == Exit.DONE
     assert stopped
+
+
+def test_a_replay_that_finished_another_is_not_told_as_one_that_changed_nothing() -> None:
+    desk = desk_with("k1")
+    words = ("dlq", "replay", "--all", "--why", "x", "--canary", "0")
+    with pytest.raises(Died), dies_at(Failpoint.COPIES_SENT):  # type: ignore[attr-defined]
+        desk.run(*words)
+    desk.jobs.records[record_of("k1")] = replace(view(desk, "k1"), status=Status.COMPLETED)
+    bury(desk, "k2", death=4)
+    assert desk.run(*words) == Exit.LEFT
+    assert dead(desk) == ["k2"]
