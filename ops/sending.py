@@ -66,7 +66,8 @@ def copy_of(dossier: Dossier, death: int) -> Copy:
         mark["stringValue"] = json_text({"death": death, ORIGINAL_ATTRIBUTES: folded})
     attributes[DEAD_LETTER_ATTRIBUTE] = mark
     # Known by the death, since a FIFO queue swallows what it was sent under the same name in the last five minutes.
-    name = hashlib.sha256(f"{dossier.record or letter.message_id}/{death}".encode()).hexdigest()
+    # Of two letters with one key the second may be of another payload: it is not swallowed either.
+    name = hashlib.sha256(f"{letter.message_id}/{death}".encode()).hexdigest()
     return Copy(letter.body, attributes, letter.group, letter.trace, name)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from ops.report import Stop
 from ops.selection import Selection
+from ops.sending import copy_of
 from ops.verdict import Fate
 from shared.dead_letter import Death
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
@@ -668,3 +669,17 @@ def test_dlq_01_a_letter_of_ten_attributes_that_sqs_moved_has_a_copy_that_sqs_ta
     assert len(copy.attributes) <= 10
     assert house.marks()["one"]["death"] == 1
     assert sorted(house.marks()["one"]["attributes"]) == sorted(letter.attributes)
+
+
+def test_dlq_03_two_letters_of_one_key_are_two_copies_to_a_fifo_queue_and_one_letter_is_one() -> None:
+    house = House()
+    house.send_raw(*(body(idempotency_key="one", payload={"thing": thing}) for thing in ("a", "b")))
+    for _ in range(house.queue.max_receives):
+        assert house.queue.receive()
+        house.clock.pass_(house.queue.visibility)
+    house.queue.receive()
+    first, second = house.desk.look(10).dossiers
+    assert first.record == second.record
+    assert copy_of(first, 1).deduplication != copy_of(second, 1).deduplication
+    again = house.desk.look(10).dossiers[0]
+    assert copy_of(first, 1).deduplication == copy_of(again, 1).deduplication != copy_of(first, 2).deduplication
