@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from shared.clock import to_millis
 from shared.dead_letter import Death, facts_of, how_it_died
 from shared.errors import Malformed, NewerVersion
 from shared.job_record import SYSTEM, operation_id, record_id
@@ -157,7 +158,12 @@ def _is_of_another(dossier: Dossier, message: Message, view: JobView) -> bool:
         return True
     if (dossier.spoke and dossier.attempts) or message.job_id in view.earlier:
         return False
-    return view.payload is not None and view.version == message.version and view.payload != message.payload
+    asked, kept = (message.payload, _millis(message.run_at)), (view.payload, _millis(view.run_at))
+    return view.payload is not None and view.version == message.version and asked != kept
+
+
+def _millis(moment: datetime | None) -> int | None:
+    return None if moment is None else to_millis(moment)  # as the record keeps it
 
 
 @dataclass(frozen=True, slots=True)

@@ -683,3 +683,17 @@ def test_dlq_03_two_letters_of_one_key_are_two_copies_to_a_fifo_queue_and_one_le
     assert copy_of(first, 1).deduplication != copy_of(second, 1).deduplication
     again = house.desk.look(10).dossiers[0]
     assert copy_of(first, 1).deduplication == copy_of(again, 1).deduplication != copy_of(first, 2).deduplication
+
+
+def test_i16_a_letter_of_another_time_changes_nothing_about_the_living_job_whose_key_it_has() -> None:
+    house = house_with("one")
+    before = house.view("one")
+    house.send("one", cause=A, run_at=(START - timedelta(days=1)).isoformat())
+    for _ in range(house.queue.max_receives):
+        assert house.queue.receive()
+        house.clock.pass_(house.queue.visibility)
+    house.queue.receive()
+    house.clock.meanwhile = None
+    house.replay(Selection(reason="never-attempted"), watches=False)
+    house.replay(Selection(reason="silent"), watches=False)
+    assert (house.view("one"), len(house.queue.messages)) == (before, 1)
