@@ -625,3 +625,12 @@ def test_a_replay_that_finished_another_is_not_told_as_one_that_changed_nothing(
     bury(desk, "k2", death=4)
     assert desk.run(*words) == Exit.LEFT
     assert dead(desk) == ["k2"]
+
+
+def test_a_letter_with_whatever_for_attributes_in_its_reason_is_edited_all_the_same() -> None:
+    desk = desk_with("k1")
+    kept = {"stringValue": "y", "dataType": "String"}
+    mark(desk, {"reason": "x", "death": 1, "attributes": {"a": 5, "b": kept, "c": None}})
+    assert desk.run("dlq", "edit", operation_of("k1"), "--payload", NEW, "--why", "x") == Exit.DONE
+    (sent,) = desk.queues[QUEUE].messages.values()
+    assert list(sent.attributes) == ["b"]
