@@ -128,7 +128,7 @@ class Desk:
             fresh, is_last = self._bunch(min(left, BUNCH), held, deadline)
             found = self.records.views([dossier.record for dossier in fresh if dossier.record is not None])
             for dossier in fresh:
-                known = replace(dossier, view=found.get(dossier.record or ""))
+                known = dossier.beside(found.get(dossier.record or ""))
                 held[dossier.delivery.message_id] = known
                 if len(chosen) < most and chooses(known):
                     chosen.append(dossier.delivery.message_id)
@@ -147,10 +147,10 @@ class Desk:
                 is_new = False
                 for delivery in received:
                     name = delivery.message_id
-                    if name in fresh:
-                        continue
                     if name in held:  # received once more: the newest receipt is the one that counts
                         held[name] = replace(held[name], delivery=delivery)
+                        if name in fresh:
+                            fresh[name] = held[name]
                         continue
                     is_new = True
                     fresh[name] = held[name] = read(self.worker, delivery)

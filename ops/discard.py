@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -51,8 +52,18 @@ class Archive:
     _file: TextIO | None = None
 
     def __enter__(self) -> Self:
-        """Open the file; what stands in it stays."""
-        self._file = os.fdopen(os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8")
+        """Open the file; what stands in it stays, and from now on only its owner may read it.
+
+        Raises:
+            OSError: it cannot be written, or is somebody else's.
+        """
+        number = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        self._file = os.fdopen(number, "a", encoding="utf-8")
+        found = os.fstat(number)
+        if stat.S_ISREG(found.st_mode):
+            os.fchmod(number, 0o600)
+            if found.st_size and os.pread(number, 1, found.st_size - 1) != b"\n":
+                self._file.write("\n")  # whoever wrote before died within a line
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -151,4 +151,8 @@ def _moment(text: str) -> datetime:
 
 
 def _seconds(text: str) -> timedelta:
-    return timedelta(seconds=float(text))
+    try:
+        return timedelta(seconds=float(text))
+    except OverflowError as error:
+        message = "longer than anybody waits"
+        raise ValueError(message) from error

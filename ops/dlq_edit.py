@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from functions.registry import WORKERS
@@ -15,6 +15,8 @@ from ops.exits import CommandError, Exit
 from ops.explained import explained
 from ops.payloads import shown_payload
 from shared.errors import ClaimLost, Malformed, Refused
+from shared.strict_json import indented
+from shared.upgrading import upgraded
 
 if TYPE_CHECKING:
     import argparse
@@ -73,10 +75,21 @@ def _job_of(dossier: Dossier, wanted: str | None, worker: str) -> Job[Any, Any]:
     raise CommandError(message, Exit.REFUSED)
 
 
+def _current(dossier: Dossier, job: Job[Any, Any]) -> str:
+    """The old payload as the new job's version has it; as it is where nothing leads there."""
+    message = dossier.message
+    if message is None:
+        return "{}"
+    if message.job_type != job.name or not job.oldest <= message.version:
+        return message.payload
+    with contextlib.suppress(Malformed):
+        return upgraded(job, message.version, message.payload)
+    return message.payload
+
+
 def _edit(options: argparse.Namespace, tools: Tools, dossier: Dossier, job: Job[Any, Any]) -> Edit:
     if options.payload is None and options.payload_file is None and not options.from_stdin:
-        old = "{}" if dossier.message is None else dossier.message.payload
-        text = tools.edit(json.dumps(json.loads(old), indent=2, ensure_ascii=False))
+        text = tools.edit(indented(_current(dossier, job)))
     else:
         text = payload_text(options, tools)
     try:

@@ -16,6 +16,7 @@ from ops.dossier import grouped
 from ops.exits import CommandError, Exit
 from ops.explained import explained
 from ops.payloads import shown_payload
+from ops.tools import add_row
 from shared.dead_letter import Death, folded_in
 from shared.errors import Malformed, NewerVersion
 from shared.job import JobTypes
@@ -71,7 +72,8 @@ def run_list(options: argparse.Namespace, tools: Tools) -> Exit:
     if rows:
         table = _table("id", "worker", "job type", "died", "came by", "reason", "signature", "tries", "deaths")
         for (_, dossier), row in zip(found, rows, strict=True):
-            table.add_row(
+            add_row(
+                table,
                 str(row["message_id"])[:SHOWN_ID],
                 dossier.worker,
                 dossier.job_type,
@@ -112,7 +114,8 @@ def run_groups(options: argparse.Namespace, tools: Tools) -> Exit:
     if groups:
         table = _table("letters", "worker", "job type", "came by", "reason", "signature", "last", "error")
         for group in groups:
-            table.add_row(
+            add_row(
+                table,
                 str(group.letters),
                 group.worker,
                 group.job_type,
@@ -120,7 +123,7 @@ def run_groups(options: argparse.Namespace, tools: Tools) -> Exit:
                 group.reason,
                 group.signature,
                 in_table(group.last),
-                group.error,
+                group.error or "",
             )
         tools.out.print(table)
     _tell_cut(tools, cut=cut, found=len(found))
@@ -199,7 +202,8 @@ def show_failures(tools: Tools, failures: Sequence[Mapping[str, object]]) -> Non
         return
     table = _table("attempt", "at", "reason", "dependency", "error")
     for number, failure in enumerate(failures, 1):
-        table.add_row(
+        add_row(
+            table,
             str(number),
             str(failure["at"]),
             str(failure["reason"]),

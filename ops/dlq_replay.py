@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from ops.exits import CommandError, Exit
 from ops.explained import explained
 from ops.replay import Care, Replay
 from ops.report import Report, Stop
-from ops.verdict import MOST_DEATHS, Fate, Finish, Leave, verdict_on
+from ops.verdict import GONE, MOST_DEATHS, Fate, Finish, Leave, verdict_on
 
 if TYPE_CHECKING:
     import argparse
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from ops.desk import Desk
     from ops.tools import Tools
+    from shared.dead_letter_queue import Redrive
 
 SLOWEST = 0.1  # letters a second: a letter that is taken must be sent while it is hidden
 HINTS = {
@@ -51,12 +53,18 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
     with explained(), tools.side_by_side() as mapper:
         stack = tools.deployed(options.stack)
         chosen = desks(options, tools, stack, mapper)
-        for desk in chosen:
-            _demand_no_redrive(desk, tools, cancel=options.cancel_aws_redrive)
+        redrives = [(desk, running) for desk in chosen if (running := desk.queue.redrive()) is not None]
+        for desk, redrive in redrives:
+            _demand_to_cancel(desk, redrive, cancel=options.cancel_aws_redrive)
         total = sum(desk.queue.depth() for desk in chosen) if selection.everything else None
         whole = Report()
         change = Change("dlq replay", _which(options), options.why, selection.ids)
         with audited(tools, stack, change) as outcome, _Bar(tools, total) as bar:
+            for desk, redrive in redrives:
+                desk.queue.cancel(redrive)
+                tools.tell(
+                    f"AWS's own redrive of {desk.worker} is stopped; it had moved {redrive.moved} of {redrive.of}."
+                )
             for desk in chosen:
                 replay = Replay(desk, selection, care, tools.caller(), bar.tell)
                 try:
@@ -75,7 +83,7 @@ def _care(options: argparse.Namespace) -> Care:
     if not options.why and not options.dry_run:
         message = "--why is missing: the audit tells who replayed, and for which reason."
         raise CommandError(message, Exit.REFUSED)
-    if options.canary < 0 or (options.rate and options.rate < SLOWEST):
+    if options.canary < 0 or (options.rate and not SLOWEST <= options.rate < math.inf):
         message = f"--canary is 0 or more, --rate 0 (no limit) or at least {SLOWEST}."
         raise CommandError(message, Exit.REFUSED)
     return Care(
@@ -93,13 +101,9 @@ def _which(options: argparse.Namespace) -> str:
     return f"{told}{worker}{', insisted' if options.force else ''}"
 
 
-def _demand_no_redrive(desk: Desk, tools: Tools, *, cancel: bool) -> None:
-    redrive = desk.queue.redrive()
-    if redrive is None:
-        return
+def _demand_to_cancel(desk: Desk, redrive: Redrive, *, cancel: bool) -> None:
+    """Return if people want a redrive of AWS's stopped, and it can be."""
     if cancel and redrive.handle is not None:
-        desk.queue.cancel(redrive)
-        tools.tell(f"AWS's own redrive of {desk.worker} is stopped; it had moved {redrive.moved} of {redrive.of}.")
         return
     message = (
         f"AWS's own redrive of {desk.worker} is already running, moved {redrive.moved} of {redrive.of}. Wait for it, or"
@@ -194,7 +198,7 @@ def _told(report: Report, options: argparse.Namespace, tools: Tools) -> Exit:
         return Exit.NOT_DONE
     if report.stop is not None:
         return Exit.STOPPED
-    refused = report.fates[Fate.TOO_OFTEN] and not report.fates[Fate.REPLAYED]
+    refused = report.fates[Fate.TOO_OFTEN] and not any(report.fates[fate] for fate in GONE)
     if refused:
         return Exit.REFUSED
     if report.left:

@@ -71,7 +71,9 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
         tools.tell("There may be more that is chosen: say the same again.")
     if whole[Thrown.NOT_DELETED]:
         return Exit.NOT_DONE
-    return Exit.LEFT if left else Exit.DONE
+    if missing:
+        tools.tell("What is gone was thrown away by others, or somebody looks at it for a minute: say the same again.")
+    return Exit.LEFT if left or missing else Exit.DONE
 
 
 def agreed(tools: Tools, question: str, *, yes: bool) -> None:

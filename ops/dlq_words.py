@@ -24,7 +24,14 @@ MOST_READ = 100_000
 
 
 def selection_of(options: argparse.Namespace) -> Selection:
-    """What was said about which letters are meant."""
+    """What was said about which letters are meant.
+
+    Raises:
+        CommandError: an empty id, with which every other one begins.
+    """
+    if not all(options.ids):
+        message = "An ID is empty: every letter would be meant. Say --all for that."
+        raise CommandError(message, Exit.REFUSED)
     return Selection(
         tuple(options.ids),
         getattr(options, "group", None),

@@ -5,11 +5,13 @@ Nothing here reads or changes anything. A letter whose body nobody can read is a
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from shared.clock import to_millis
 from shared.dead_letter import Death, facts_of, how_it_died
 from shared.errors import Malformed, NewerVersion
 from shared.job_record import SYSTEM, operation_id, record_id
@@ -37,6 +39,7 @@ class Dossier:
         delivery: as received.
         message: its envelope; None where it cannot be read, and `problem` says why.
         view: the record of its job; None if there is none, or the letter has none of its own.
+        strays: whether the record that its message names is of another job, or of another payload.
     """
 
     worker: str
@@ -44,6 +47,13 @@ class Dossier:
     message: Message | None
     problem: str | None = None
     view: JobView | None = None
+    strays: bool = False
+
+    def beside(self, view: JobView | None) -> Dossier:
+        """The letter beside the record that its message names. One of another job or payload is not its own: nobody compared them yet."""
+        if view is None or self.message is None or not _is_of_another(self, self.message, view):
+            return replace(self, view=view)
+        return replace(self, strays=True)
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -66,7 +76,7 @@ class Dossier:
     @property
     def record(self) -> str | None:
         """The key of its job record; None where it can have none of its own."""
-        if self.message is None or self.facts.get("reason") in OF_NO_RECORD:
+        if self.message is None or self.strays or (self.spoke and self.reason in OF_NO_RECORD):
             return None
         return self.message.record or record_id(SYSTEM, self.message.job_type, self.message.idempotency_key)
 
@@ -110,10 +120,10 @@ class Dossier:
         """Its last failure; where nobody told, when the message was sent."""
         told = self.facts.get("last_failure")
         if isinstance(told, str):
-            try:
-                return datetime.fromisoformat(told)
-            except ValueError:
-                return self.delivery.sent_at
+            with contextlib.suppress(ValueError):
+                moment = datetime.fromisoformat(told)
+                if moment.tzinfo is not None:  # others cannot be compared with it
+                    return moment
         return self.delivery.sent_at
 
     @property
@@ -140,6 +150,20 @@ def read(worker: str, delivery: Delivery) -> Dossier:
     except NewerVersion:
         return Dossier(worker, delivery, None, "newer-version")
     return Dossier(worker, delivery, message)
+
+
+def _is_of_another(dossier: Dossier, message: Message, view: JobView) -> bool:
+    """Whether a record is of another job than the letter: its message never came so far that a claim compared them."""
+    if (view.names.get("job_type"), view.names.get("idempotency_key")) != (message.job_type, message.idempotency_key):
+        return True
+    if (dossier.spoke and dossier.attempts) or message.job_id in view.earlier:
+        return False
+    asked, kept = (message.payload, _millis(message.run_at)), (view.payload, _millis(view.run_at))
+    return view.payload is not None and view.version == message.version and asked != kept
+
+
+def _millis(moment: datetime | None) -> int | None:
+    return None if moment is None else to_millis(moment)  # as the record keeps it
 
 
 @dataclass(frozen=True, slots=True)

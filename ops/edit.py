@@ -6,10 +6,11 @@ delete the letter.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ops.verdict import Fate, Leave, Reopen, Send, verdict_on
+from ops.verdict import Fate, Finish, Leave, Reopen, Send, verdict_on
 from shared.dead_letter import folded_in
 from shared.dead_letter_queue import Copy
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
@@ -70,9 +71,11 @@ def edited(dossier: Dossier, job: Job[Any, Any], payload: str, key: str | None) 
     old = dossier.message
     text = payload_of(payload)
     death = max(dossier.death, 1)
-    base = "dead-letter" if old is None else old.idempotency_key
+    base = f"dead-letter/{dossier.delivery.message_id}" if old is None else old.idempotency_key
     suffix = f"/edited-{death}"
-    name = key or f"{base[: KEY_LENGTH - len(suffix)]}{suffix}"
+    if len(base) + len(suffix) > KEY_LENGTH:  # two long keys that begin alike stay two
+        suffix = f"/{hashlib.sha256(base.encode()).hexdigest()}{suffix}"
+    name = f"{base[: KEY_LENGTH - len(suffix)]}{suffix}" if key is None else key
     if old is None:
         message = Message(job.name, job.version, check_key(name), text, job_id=dossier.delivery.message_id)
     else:
@@ -108,9 +111,14 @@ def put_in_place(desk: Desk, dossier: Dossier, edit: Edit, gone: set[str]) -> No
     view = dossier.view
     verdict = verdict_on(dossier, desk.clock.now(), None)
     follows = view is not None and view.status is Status.FAILED and view.result == _followed_by(edit).result
-    if isinstance(verdict, Leave) and not follows:
-        because = {Fate.ENDED: "its job has ended: enqueue a new one", Fate.UNDER_WAY: "its job is under way"}
-        message = f"The letter is not edited: {because.get(verdict.fate, verdict.fate.value)}."
+    if isinstance(verdict, Leave | Finish) and not follows:
+        because = {
+            Fate.ENDED: "its job has ended: enqueue a new one",
+            Fate.UNDER_WAY: "its job is under way",
+            Fate.FINISHED: "a replay of it was taken up: `dlq replay` finishes it",
+        }
+        fate = Fate.FINISHED if isinstance(verdict, Finish) else verdict.fate
+        message = f"The letter is not edited: {because.get(fate, fate.value)}."
         raise Refused(message)
     letter = dossier.delivery
     # The attributes stay, but for those that tell how to read the old body and how it died.

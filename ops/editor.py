@@ -29,5 +29,8 @@ def in_editor(text: str) -> str:
             message = f"The editor ended with {ended.returncode}: nothing is changed."
             raise CommandError(message, Exit.REFUSED)
         return Path(file.name).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        message = f"The editor {command!r} gave no text ({type(error).__name__}): nothing is changed."
+        raise CommandError(message, Exit.REFUSED) from error
     finally:
-        Path(file.name).unlink()
+        Path(file.name).unlink(missing_ok=True)

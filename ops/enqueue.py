@@ -121,7 +121,7 @@ def payload_text(options: argparse.Namespace, tools: Tools) -> str:
     """The payload as it was given: as an argument, in a file, or on standard input.
 
     Raises:
-        CommandError: the file cannot be read.
+        CommandError: it cannot be read.
     """
     if options.payload_file is not None:
         try:
@@ -130,7 +130,11 @@ def payload_text(options: argparse.Namespace, tools: Tools) -> str:
             message = f"The payload's file cannot be read: {options.payload_file} ({type(error).__name__})."
             raise CommandError(message, Exit.REFUSED) from error
     if options.from_stdin:
-        return tools.stdin.read()
+        try:
+            return tools.stdin.read()
+        except UnicodeDecodeError as error:
+            message = "Standard input is no UTF-8."
+            raise CommandError(message, Exit.REFUSED) from error
     return "{}" if options.payload is None else str(options.payload)
 
 

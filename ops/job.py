@@ -99,10 +99,15 @@ def run_cancel(options: argparse.Namespace, tools: Tools) -> Exit:
     """Cancel a job."""
     seen, stack = _seen(options, tools)
     view = seen.view
+    if view.status is Status.CANCELLED:
+        name = view.names.get("operation_id", view.record)
+        tools.show({"operation_id": name, "status": view.status.value, "changed": False}, as_json=options.json)
+        return Exit.DONE
     if view.ended:
         message = f"The job has ended: it is {view.status.value}."
-        raise CommandError(message, Exit.DONE if view.status is Status.CANCELLED else Exit.REFUSED)
-    if view.status is not Status.ACCEPTED and not options.although_begun:
+        raise CommandError(message, Exit.REFUSED)
+    has_begun = view.status is not Status.ACCEPTED or view.begun_at is not None  # in a life before its replay, perhaps
+    if has_begun and not options.although_begun:
         message = (
             f"The job is {view.status.value}, attempts {view.attempts}: what it has done outside stays done. Say"
             " --although-begun."

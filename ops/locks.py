@@ -8,6 +8,7 @@ from rich.table import Table
 
 from ops.exits import CommandError, Exit
 from ops.explained import explained
+from ops.tools import add_row
 
 if TYPE_CHECKING:
     import argparse
@@ -48,7 +49,7 @@ def run_list(options: argparse.Namespace, tools: Tools) -> Exit:
         return Exit.DONE
     table = Table("lock key", "held by", "for another")
     for lock in answer["locks"]:
-        table.add_row(lock["key"], lock["holder"], f"{lock['left_s']:.0f} s")
+        add_row(table, lock["key"], lock["holder"], f"{lock['left_s']:.0f} s")
     if answer["locks"]:
         tools.out.print(table)
     else:

@@ -112,7 +112,7 @@ class Replay:
         """Replay the first ones, and watch all of them to their end before anything else happens."""
         report = self.report
         while report.stop is None and (missing := self.care.canary - report.fates[Fate.REPLAYED]) > 0:
-            if not self._replay_some(missing, pace):
+            if not self._replay_some(min(missing, pace.chunk), pace):
                 break
         if report.stop is not None or not (report.watched or report.unwatched):
             return
@@ -187,4 +187,7 @@ class Replay:
     def _look(self, records: Sequence[str]) -> None:
         if records:
             self.report.decide(dict(self.desk.records.views(records)))
+            for record in records:  # what is not decided waits behind the others for its next look
+                if record in self.report.watched:
+                    self.report.watched[record] = self.report.watched.pop(record)
             self.tell(self.report)

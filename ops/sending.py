@@ -17,10 +17,11 @@ from shared.dead_letter_queue import Copy
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
 from shared.errors import Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
-from shared.limits import BATCH_ENTRIES, MESSAGE_BYTES
+from shared.limits import BATCH_ENTRIES, MESSAGE_ATTRIBUTES, MESSAGE_BYTES
 from shared.operator_records import TOGETHER, Reopening
 from shared.producer import NotTaken
 from shared.strict_json import json_text
+from shared.wrapping import ENCODING_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -56,12 +57,17 @@ def copy_of(dossier: Dossier, death: int) -> Copy:
     letter = dossier.delivery
     attributes = dict(letter.attributes)
     mark = {"stringValue": reopening(death)[DEAD_LETTER_ATTRIBUTE], "dataType": "String"}
-    if folded := folded_in(letter):
+    folded = folded_in(letter)
+    if DEAD_LETTER_ATTRIBUTE not in letter.attributes and len(attributes) >= MESSAGE_ATTRIBUTES:
+        folded = {name: value for name, value in attributes.items() if name != ENCODING_ATTRIBUTE}
+        attributes = {name: value for name, value in attributes.items() if name == ENCODING_ATTRIBUTE}
+    if folded:
         # Ten attributes and the mark are more than SQS takes: they stay folded into it.
         mark["stringValue"] = json_text({"death": death, ORIGINAL_ATTRIBUTES: folded})
     attributes[DEAD_LETTER_ATTRIBUTE] = mark
     # Known by the death, since a FIFO queue swallows what it was sent under the same name in the last five minutes.
-    name = hashlib.sha256(f"{dossier.record or letter.message_id}/{death}".encode()).hexdigest()
+    # Of two letters with one key the second may be of another payload: it is not swallowed either.
+    name = hashlib.sha256(f"{letter.message_id}/{death}".encode()).hexdigest()
     return Copy(letter.body, attributes, letter.group, letter.trace, name)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from rich.console import Console
+    from rich.table import Table
 
     from ops.audit import AuditLog
     from ops.deployed import Deployed
@@ -28,6 +29,23 @@ if TYPE_CHECKING:
     from shared.operator_records import OperatorRecords
     from shared.owned_jobs import OwnedJobs
     from shared.producer import Producer
+
+
+LINE_END = "\\n"
+
+
+def plain(text: str) -> Text:
+    """A text as it is shown: no markup, and what would steer the terminal, or cannot be written, is escaped. Lines stay lines."""
+    return Text("".join(each if each.isprintable() or each == "\n" else _escaped(each) for each in text))
+
+
+def add_row(table: Table, *cells: str) -> None:
+    """Add a row of what others have written."""
+    table.add_row(*(plain(cell.replace("\n", LINE_END)) for cell in cells))
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +98,11 @@ class Tools:
         width = max(len(name) for name in fields) + 2
         for name, value in fields.items():
             if value is not None:
-                self.write(f"{name.replace('_', ' '):{width}}{value}")
+                self.write(f"{name.replace('_', ' '):{width}}{str(value).replace(chr(10), LINE_END)}")
 
     def write(self, line: str) -> None:
         """Write a line of what was asked for."""
-        self.out.print(Text(line), soft_wrap=True)
+        self.out.print(plain(line), soft_wrap=True)
 
     def busy(self, line: str) -> contextlib.AbstractContextManager[object]:
         """Show people on a terminal that something takes its time; programs hear nothing."""
@@ -92,4 +110,4 @@ class Tools:
 
     def tell(self, line: str) -> None:
         """Tell people something beside what was asked for."""
-        self.err.print(Text(line), soft_wrap=True)
+        self.err.print(plain(line), soft_wrap=True)

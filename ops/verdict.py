@@ -99,8 +99,8 @@ def verdict_on(dossier: Dossier, now: datetime, most_deaths: int | None = MOST_D
 
 def _was_replayed(dossier: Dossier, view: JobView) -> bool:
     """Whether a copy of the letter was sent and taken up since: an attempt began under the death by which it was made ready."""
-    if view.replayed is None or view.status not in BEGUN:
-        return False
+    if view.replayed is None or view.status not in BEGUN or view.death != view.replayed.death:
+        return False  # under another death it is in a later life: a reconciliation that found nothing done begins one
     # The copy of a letter that SQS moved carries one death more than the letter.
     return view.replayed.death == dossier.death if dossier.spoke else view.replayed.death > dossier.death
 

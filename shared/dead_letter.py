@@ -72,7 +72,9 @@ def facts_of(letter: Delivery) -> dict[str, Any]:
 def folded_in(letter: Delivery) -> dict[str, Any]:
     """The message's own attributes that its dead letter had no slot for."""
     folded = facts_of(letter).get(ORIGINAL_ATTRIBUTES)
-    return folded if isinstance(folded, dict) else {}
+    if not isinstance(folded, dict):
+        return {}
+    return {name: value for name, value in folded.items() if isinstance(value, dict)}  # whoever wrote it
 
 
 def least(reason: str) -> str:

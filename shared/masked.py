@@ -55,14 +55,16 @@ def _masked(value: dict[str, Any], model: type[BaseModel]) -> dict[str, Any]:
 
 def _within(value: Any, annotation: Any) -> Any:  # noqa: ANN401 - whatever a payload holds
     models = [part for part in _parts(annotation) if isinstance(part, type) and issubclass(part, BaseModel)]
-    if not models:
+    if not models or value is None:
         return value
     if isinstance(value, dict):
         # Of several models any may be meant: what one of those that fit hides is hidden, and what none knows.
         for model in [model for model in models if set(value) <= set(model.model_fields)] or models[:1]:
             value = _masked(value, model)
         return value
-    return [_within(inner, annotation) for inner in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_within(inner, annotation) for inner in value]
+    return value if type(value) in _parts(annotation) else HIDDEN  # in the place of what has secrets
 
 
 def _is_secret(found: FieldInfo) -> bool:

@@ -54,6 +54,11 @@ def written(value: object) -> str:
     return _digits_back(_text(value, _marked))
 
 
+def indented(text: str) -> str:
+    """A canonical text as people edit it, with every number's digits."""
+    return _digits_back(json.dumps(read_exactly(text), ensure_ascii=False, indent=2, default=_marked))
+
+
 def json_text(value: object) -> str:
     """Canonical JSON in characters that SQS takes: sorted, without blanks, what XML 1.0 lacks as escapes."""
     return _text(value, None)

@@ -127,7 +127,10 @@ class DynamoDBAcceptances:
                         "SET #status = :cancelled, updated_at = :now, ended_at = :now, expiration = :expires, #ttl = :ttl"
                         f" REMOVE payload, not_before, {OPEN}"
                     ),
-                    ConditionExpression=f"#owner = :owner AND #status = :accepted AND {waiting}",
+                    # A job that was replayed is accepted again, and may have done something before it died.
+                    ConditionExpression=(
+                        f"#owner = :owner AND #status = :accepted AND attribute_not_exists(begun_at) AND {waiting}"
+                    ),
                     ExpressionAttributeNames={"#status": "status", "#owner": "owner", "#ttl": "ttl"},
                     ExpressionAttributeValues=values,
                     ReturnValues="ALL_NEW",

@@ -72,7 +72,7 @@ class MemoryAcceptances(MemoryRecords, MemoryOutbox):
             view = self.records.get(record)
             if view is None or view.names.get("owner") != owner or (view.expires is not None and view.expires <= now):
                 return None
-            if view.status is Status.ACCEPTED:
+            if view.status is Status.ACCEPTED and view.begun_at is None:
                 view = replace(
                     view,
                     status=Status.CANCELLED,

@@ -25,10 +25,11 @@ from shared.backends.job_record_item import (
 from shared.clock import to_millis
 from shared.errors import ClaimLost, Unavailable
 from shared.job_record import EXPIRY_MARGIN, RETENTION, SYSTEM, Replayed, Status
+from shared.limits import TRANSACTION_BYTES
 from shared.operator_records import FAILURES_KEPT, TOGETHER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
     from random import Random
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 TRIES = 4
 WAIT = timedelta(milliseconds=40)
+REST_OF_RECORD = 64 * 1024  # bytes, generously: names, failures, intents
 CONDITION_FAILED = "ConditionalCheckFailed"
 _REOPEN = (
     "SET #status = :accepted, updated_at = :now_text, #attempts = :none, #death = :death, replays = :replays,"
@@ -78,8 +80,8 @@ class DynamoDBOperatorRecords:
         """Make jobs accepted again, in transactions of many."""
         done: set[str] = set()
         each_once = list({reopening.seen.record: reopening for reopening in asked}.values())
-        for place in range(0, len(each_once), TOGETHER):
-            done |= self._reopened(each_once[place : place + TOGETHER], now)
+        for part in _parts(each_once):
+            done |= self._reopened(part, now)
         return frozenset(done)
 
     def end(self, seen: JobView, ending: Ending, now: datetime) -> None:
@@ -186,6 +188,21 @@ class DynamoDBOperatorRecords:
             "ExpressionAttributeValues": {name: value for name, value in known.items() if uses(used, name)},
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
+
+
+def _parts(asked: Sequence[Reopening]) -> Iterator[list[Reopening]]:
+    """What one transaction takes: so many, and of so many bytes, since whole records count, with their payloads."""
+    part: list[Reopening] = []
+    weight = 0
+    for each in asked:
+        size = len((each.seen.payload or "").encode()) + REST_OF_RECORD
+        if part and (len(part) == TOGETHER or weight + size > TRANSACTION_BYTES):
+            yield part
+            part, weight = [], 0
+        part.append(each)
+        weight += size
+    if part:
+        yield part
 
 
 def _watched(seen: JobView, now: datetime) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from shared.backends.unended import DynamoDBUnended
 from shared.claim import Granted, StaleCopy
 from shared.errors import ClaimLost, Unavailable
 from shared.job_record import LOST_AFTER, RETENTION, Commit, Hold, JobView, Release, Replayed, Status
-from shared.operator_records import FAILURES_KEPT, Ending, Reopening
+from shared.limits import PAYLOAD_BYTES, TRANSACTION_BYTES
+from shared.operator_records import FAILURES_KEPT, TOGETHER, Ending, Reopening
 from shared.outbox import SHARDS
 from shared.outcome import Failure
 from tests.conformance.test_acceptances import asked, claim_of
@@ -282,3 +283,40 @@ def test_a_job_that_was_reopened_under_another_death_is_not_found_done(office: O
     seen = office.dead()
     office.reopen(seen)
     assert office.reopen(seen, death=2) == frozenset()
+
+
+def test_a_replayed_job_that_has_begun_before_is_not_cancelled_by_its_client(office: Office) -> None:
+    acceptance = office.accepted()
+    office.records.bury(office.hold(claim_of(acceptance)), 1, FAILURE, START)
+    office.reopen(office.view(acceptance.record))
+    assert office.accepts.cancel(acceptance.record, "user-1", START).status is Status.ACCEPTED
+
+
+def test_a_replayed_job_that_never_began_is_cancelled_by_its_client(office: Office) -> None:
+    acceptance = office.accepted()
+    office.reopen(office.view(acceptance.record))
+    assert office.accepts.cancel(acceptance.record, "user-1", START).status is Status.CANCELLED
+
+
+class Weighing:
+    """A table that notes how many bytes of payloads stand in each transaction."""
+
+    def __init__(self, payload: str) -> None:
+        self.payload = payload
+        self.weights: list[int] = []
+
+    def transact_write_items(self, **asked: Any) -> Any:
+        self.weights.append(len(asked["TransactItems"]) * len(self.payload))
+
+
+def test_what_is_reopened_together_fits_into_a_transaction(moto_database: Database) -> None:
+    table = Weighing("x" * PAYLOAD_BYTES)
+    view = JobView("", Status.DEAD_LETTERED, 1, "1:a", 1, payload=table.payload)
+    seen = [Reopening(replace(view, record=f"{number:064}"), 1, ME) for number in range(TOGETHER)]
+    done = replace(moto_database.operator(FakeClock()), client=table).reopen(seen, START)
+    assert len(done) == TOGETHER
+    assert max(table.weights) < TRANSACTION_BYTES
+    small = Weighing("x")
+    few = [replace(each, seen=replace(each.seen, payload="x")) for each in seen]
+    replace(moto_database.operator(FakeClock()), client=small).reopen(few, START)
+    assert len(small.weights) == 1

@@ -29,6 +29,7 @@ from tests.world import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TextIO
 
     from shared.dead_letter_queue import Redrive
     from shared.producer import NotTaken, Outgoing
@@ -114,6 +115,7 @@ class Desk:
     refuses: NotTaken | Exception | None = None
     sent: list[tuple[str, Outgoing]] = field(default_factory=list)
 
+    given: TextIO | None = None  # in place of `stdin`
     typed: str = ""  # in the editor
     terminal: bool = False  # whether people look at `err`
 
@@ -138,7 +140,7 @@ class Desk:
         tools = Tools(
             out=out,
             err=err,
-            stdin=io.StringIO(self.stdin),
+            stdin=io.StringIO(self.stdin) if self.given is None else self.given,
             clock=self.clock,
             tokens=lambda: "0123456789abcdef" * 2,
             deployed=self._deployed,

@@ -5,20 +5,26 @@ from __future__ import annotations
 import json
 import stat
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
+from functions import payments
+from functions.payments import capture_payment
 from ops.exits import Exit
+from shared.dead_letter import dossier
 from shared.dead_letter_queue import Redrive
 from shared.failpoints import Failpoint, armed
 from shared.job_record import Status
 from shared.message import read_message
+from shared.outcome import DeadLettered, Failure
 from tests.ops.desk import ME, Desk
 from tests.ops.letters import (
     QUEUE,
     TRANSIENT,
     UNKNOWN_ORDER,
+    body_of,
     bury,
     bury_raw,
     dead,
@@ -28,6 +34,7 @@ from tests.ops.letters import (
     view,
     visible,
 )
+from tests.world import START, World
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -392,6 +399,13 @@ def test_what_the_audit_knows_only_the_beginning_of_is_told() -> None:
     assert "the change's beginning and not its end" in desk.err
 
 
+@pytest.mark.parametrize("time", ["inf", "nan", "1e30"])
+def test_a_time_that_never_ends_is_refused(time: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        Desk().run("dlq", "replay", "--all", "--why", "x", "--watch-for", time)
+    assert ended.value.code == Exit.REFUSED
+
+
 @pytest.mark.parametrize("since", ["2026-01-01T00:00:00", "tomorrow"])
 def test_a_time_without_its_zone_is_refused(since: str) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -436,3 +450,187 @@ def test_people_on_a_terminal_see_that_letters_are_being_read_and_programs_do_no
     desk.terminal = True
     desk.run("dlq", "list")
     assert "Reading the dead letters of payments" in desk.err
+
+
+def mark(desk: Desk, facts: object) -> None:
+    """What stands in the last letter's attribute, whoever wrote it."""
+    desk.queues[QUEUE].dead[-1].attributes["tahan.dead-letter"] = {
+        "DataType": "String",
+        "StringValue": json.dumps(facts),
+    }
+
+
+def test_i16_a_discarded_letter_under_another_jobs_key_does_not_end_that_job(tmp_path: Path) -> None:
+    desk = desk_with("k1")
+    delivery = World.of().delivery(json.dumps({**json.loads(body_of("k1")), "payload": {"order_id": 7}}))
+    failure = Failure(START, "invalid-payload", "Malformed: order_id", "dddddddddddd")
+    desk.queues[QUEUE].dead_letter(delivery, dossier(delivery, DeadLettered(failure, 1)))
+    words = ("--why", "x", "--archive", str(tmp_path / "a"), "--yes")
+    assert desk.run("dlq", "discard", "--reason", "invalid-payload", *words) == Exit.DONE
+    assert (view(desk, "k1").status, len(dead(desk))) == (Status.DEAD_LETTERED, 1)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"reason": []},
+        {"reason": {"a": 1}, "signature": [], "attempts": "many", "error": 7, "dependency": []},
+        {"reason": "x", "last_failure": "2026-01-01T00:00:00"},
+        {"reason": "x", "attributes": {"a": 5}, "death": -1},
+        {"reason": "x", "death": 10**9, "last_failure": "yesterday"},
+        [],
+    ],
+    ids=str,
+)
+def test_a_letter_with_whatever_in_its_attribute_hides_no_other(facts: object) -> None:
+    desk = desk_with("k1", "k2")
+    mark(desk, facts)
+    for words in (
+        ("list",),
+        ("groups",),
+        ("list", "--since", "2026-01-01T00:00:00Z"),
+        ("replay", "--all", "--dry-run"),
+        ("show", operation_of("k2"), "--payload"),
+    ):
+        assert desk.run("dlq", *words) == Exit.DONE, words
+    ends_well(desk)
+    assert desk.run("dlq", "replay", operation_of("k1"), "--why", "x") == Exit.DONE
+
+
+def test_what_a_letter_says_steers_no_terminal_and_is_no_markup() -> None:
+    desk = desk_with("k1")
+    wild = "[/] [bold]x[/bold] \x1b[2J\x9b31m\u202e\ud800\r\nstatus  completed"
+    mark(desk, {"reason": wild, "signature": wild, "error": wild, "death": 1, "dependency": wild})
+    for words in (("list",), ("groups",), ("show", operation_of("k1"))):
+        assert desk.run("dlq", *words) == Exit.DONE
+        told = desk.out.replace("\n", "")
+        assert told.isprintable(), words
+        assert "[bold]x[/bold]" in told
+        assert not any(line.startswith("status") for line in desk.out.splitlines())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("discard", "", "--archive", "/nowhere", "--yes"),
+        ("replay", ""),
+        ("edit", "", "--payload", NEW),
+        ("replay", "--all", "--rate", "nan"),
+        ("replay", "--all", "--rate", "inf"),
+    ],
+    ids=" ".join,
+)
+def test_an_empty_id_means_no_letter_and_a_rate_is_a_number(words: tuple[str, ...]) -> None:
+    desk = desk_with("k1")
+    assert desk.run("dlq", *words, "--why", "x") == Exit.REFUSED
+    assert (dead(desk), desk.audit) == (["k1"], [])
+
+
+def test_a_letter_whose_copy_was_taken_up_is_not_edited() -> None:
+    desk = desk_with("k1")
+    with pytest.raises(Died), dies_at(Failpoint.COPIES_SENT):  # type: ignore[attr-defined]
+        desk.run("dlq", "replay", "--all", "--why", "x", "--canary", "0")
+    desk.jobs.records[record_of("k1")] = replace(view(desk, "k1"), status=Status.COMPLETED)
+    desk.clock.pass_(timedelta(seconds=61))
+    assert desk.run("dlq", "edit", operation_of("k1"), "--payload", NEW, "--why", "x") == Exit.REFUSED
+    assert "a replay of it was taken up" in desk.err
+    assert (len(desk.queues[QUEUE].messages), dead(desk)) == (1, ["k1"])
+
+
+def test_two_edited_letters_are_two_jobs_also_where_nobody_can_read_them_or_their_keys_are_long() -> None:
+    desk = desk_with("k1", "k2")
+    for letter in desk.queues[QUEUE].dead:
+        letter.body = letter.body.replace('"idempotency_key": "k', f'"idempotency_key": "{"k" * 250}')
+    bury_raw(desk, "no json")
+    bury_raw(desk, "none either")
+    for letter in list(desk.queues[QUEUE].dead):
+        words = ("--job-type", "capture-payment", "--payload", NEW, "--why", "x")
+        assert desk.run("dlq", "edit", letter.id, *words) == Exit.DONE
+    keys = {read_message(kept.body).idempotency_key for kept in desk.queues[QUEUE].messages.values()}
+    assert len(keys) == 4
+
+
+def test_the_editor_shows_every_digit_and_the_payload_as_its_current_version_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    newer = replace(
+        capture_payment,
+        version=2,
+        upgrades={1: lambda old: {"order_id": old["order"], "payment_intent_id": old["payment_intent_id"]}},
+    )
+    monkeypatch.setattr("ops.dlq_edit.WORKERS", [replace(payments.WORKER, jobs=(newer,))])
+    desk = desk_with("k1")
+    letter = desk.queues[QUEUE].dead[-1]
+    old = {"order": 0.5, "payment_intent_id": "pi"}
+    letter.body = json.dumps({**json.loads(letter.body), "payload": old}).replace("0.5", "12345678901234567.89")
+    desk.typed = NEW
+    assert desk.run("dlq", "edit", letter.id, "--why", "x", "--dry-run") == Exit.DONE
+    (shown,) = desk.edited
+    assert '"order_id": 12345678901234567.89' in shown
+
+
+def test_an_archive_that_was_everybodys_is_ours_alone_and_a_line_that_was_cut_costs_no_letter(tmp_path: Path) -> None:
+    desk = desk_with("k1", "k2")
+    file = tmp_path / "a"
+    file.write_text('{"worker": "paym', encoding="utf-8")
+    file.chmod(0o644)
+    for key in ("k1", "k2"):
+        words = ("--why", "x", "--archive", str(file), "--yes")
+        assert desk.run("dlq", "discard", operation_of(key), *words) == Exit.DONE
+    cut, *lines = file.read_text().splitlines()
+    assert cut == '{"worker": "paym'
+    assert [json.loads(json.loads(line)["body"])["idempotency_key"] for line in lines] == ["k1", "k2"]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_what_somebody_else_looks_at_meanwhile_is_not_told_as_discarded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = desk_with("k1")
+    write = desk.write
+
+    def looks_and_writes(line: str) -> None:
+        desk.queues[QUEUE].dead[0].visible_at = desk.clock.monotonic() + 60
+        write(line)
+
+    monkeypatch.setattr(desk, "write", looks_and_writes)
+    words = ("dlq", "discard", "--all", "--why", "x", "--archive", str(tmp_path / "a"), "--yes", "--json")
+    assert desk.run(*words) == Exit.LEFT
+    assert (desk.json["discarded"], desk.json["gone_meanwhile"], dead(desk)) == (0, 1, ["k1"])
+
+
+def test_a_redrive_of_aws_is_not_stopped_where_the_audit_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = desk_with("k1")
+    desk.redrive = Redrive("h", 3, 50)
+    stopped: list[object] = []
+    monkeypatch.setattr(
+        "shared.backends.memory_dead_letters.MemoryDeadLetters.cancel", lambda _, which: stopped.append(which)
+    )
+    ends_well(desk)
+    words = ("dlq", "replay", "--all", "--why", "x", "--cancel-aws-redrive")
+    desk.audit_is_gone = True
+    assert desk.run(*words) == Exit.NOT_DONE
+    assert stopped == []
+    desk.audit_is_gone = False
+    assert desk.run(*words) == Exit.DONE
+    assert stopped
+
+
+def test_a_replay_that_finished_another_is_not_told_as_one_that_changed_nothing() -> None:
+    desk = desk_with("k1")
+    words = ("dlq", "replay", "--all", "--why", "x", "--canary", "0")
+    with pytest.raises(Died), dies_at(Failpoint.COPIES_SENT):  # type: ignore[attr-defined]
+        desk.run(*words)
+    desk.jobs.records[record_of("k1")] = replace(view(desk, "k1"), status=Status.COMPLETED)
+    bury(desk, "k2", death=4)
+    assert desk.run(*words) == Exit.LEFT
+    assert dead(desk) == ["k2"]
+
+
+def test_a_letter_with_whatever_for_attributes_in_its_reason_is_edited_all_the_same() -> None:
+    desk = desk_with("k1")
+    kept = {"stringValue": "y", "dataType": "String"}
+    mark(desk, {"reason": "x", "death": 1, "attributes": {"a": 5, "b": kept, "c": None}})
+    assert desk.run("dlq", "edit", operation_of("k1"), "--payload", NEW, "--why", "x") == Exit.DONE
+    (sent,) = desk.queues[QUEUE].messages.values()
+    assert list(sent.attributes) == ["b"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -198,3 +199,10 @@ def test_a_tenant_goes_with_the_message() -> None:
     ((_, outgoing),) = desk.sent
     assert (outgoing.tenant, read_message(outgoing.body).tenant) == ("shop-1", "shop-1")
     assert desk.run(*CAPTURE, "--payload", TEXT, "--tenant", "") == Exit.REFUSED
+
+
+def test_standard_input_that_is_no_text_is_refused() -> None:
+    desk = Desk()
+    desk.given = io.TextIOWrapper(io.BytesIO(b"\xff\xfe{"), encoding="utf-8")
+    assert desk.run(*CAPTURE, "-") == Exit.REFUSED
+    assert "no UTF-8" in desk.err

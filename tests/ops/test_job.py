@@ -131,3 +131,16 @@ def test_failures_of_one_dependency_name_it() -> None:
     desk = desk_with(VIEW, status=Status.RETRYING, failures=(Failure(START, "transient", "x", "s", "shop"),))
     assert desk.run("job", "show", ID) == Exit.DONE
     assert "shop" in desk.out
+
+
+def test_a_replayed_job_that_has_begun_before_is_cancelled_only_if_people_say_although_it_has() -> None:
+    desk = desk_with(VIEW, status=Status.ACCEPTED, begun_at=START)
+    assert desk.run("job", "cancel", ID, "--why", "x", "--yes") == Exit.REFUSED
+    assert status_of(desk) is Status.ACCEPTED
+    assert desk.run("job", "cancel", ID, "--why", "x", "--yes", "--although-begun") == Exit.DONE
+
+
+def test_a_job_that_is_cancelled_already_is_told_to_programs_too() -> None:
+    desk = desk_with(VIEW, status=Status.CANCELLED)
+    assert desk.run("job", "cancel", ID, "--why", "x", "--yes", "--json") == Exit.DONE
+    assert (desk.json["status"], desk.json["changed"], desk.audit) == ("cancelled", False, [])

@@ -11,6 +11,7 @@ import pytest
 
 from ops.report import Stop
 from ops.selection import Selection
+from ops.sending import copy_of
 from ops.verdict import Fate
 from shared.dead_letter import Death
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
@@ -339,7 +340,12 @@ def test_a_job_that_the_rescue_gave_up_is_replayed_from_the_letter_it_left() -> 
     view = house.view("one")
     gone = Failure(START, "message-lost", "x", "message-lost")
     house.database.records[view.record] = replace(
-        view, status=Status.DEAD_LETTERED, death=1, last_failure=gone, payload="{}", expires=None
+        view,
+        status=Status.DEAD_LETTERED,
+        death=1,
+        last_failure=gone,
+        payload='{"text":"fine","thing":"one"}',
+        expires=None,
     )
     house.effects.clear()
     assert house.replay().ended == {Status.COMPLETED: 1}
@@ -566,3 +572,128 @@ def test_one_letter_among_many_is_found_without_a_look_at_the_records_of_each_te
     assert house.replay(Selection(ids=(name,)), watches=False).fates == {Fate.REPLAYED: 1}
     assert max(looks) == 100
     assert len(looks) <= 8
+
+
+def stray(house: House, key: str, **envelope: Any) -> None:
+    """A letter under the key of another job, which no claim has compared with that job's record."""
+    house.send_raw(body(idempotency_key=key, payload={"thing": 7}, **envelope))
+    house.work()
+
+
+@pytest.mark.parametrize("status", [Status.ACCEPTED, Status.RETRYING, Status.DEAD_LETTERED])
+def test_i16_a_letter_of_another_payload_changes_nothing_about_the_living_job_whose_key_it_has(status: Status) -> None:
+    house = House()
+    house.send("one")
+    house.work()
+    payload = '{"text":"fine","thing":"one"}'
+    before = replace(house.view("one"), status=status, payload=payload, expires=None, ended_at=None)
+    house.database.records[before.record] = before
+    stray(house, "one")
+    (letter,) = house.desk.look(10).dossiers
+    assert (letter.reason, letter.record, letter.view) == ("invalid-payload", None, None)
+    house.clock.meanwhile = None
+    house.replay(watches=False)
+    assert house.view("one") == before
+    assert len(house.queue.messages) == 1
+
+
+def test_i16_a_letter_that_names_the_record_of_another_job_does_not_touch_it() -> None:
+    house = house_with("one")
+    before = house.view("one")
+    stray(house, "two", record=before.record)
+    house.clock.meanwhile = None
+    house.replay(Selection(reason="invalid-payload"), watches=False)
+    assert house.view("one") == before
+
+
+def test_a_letter_whose_attempts_were_spent_is_its_jobs_in_whatever_words_the_payload_came() -> None:
+    house = house_with("one")
+    before = house.view("one")
+    house.database.records[before.record] = replace(before, payload='{"thing":"one","text":"cause-a","note":null}')
+    house.broken.clear()
+    assert house.replay().ended == {Status.COMPLETED: 1}
+
+
+def test_a_job_that_a_reconciliation_let_run_again_keeps_its_letter_until_a_copy_is_sent() -> None:
+    house = house_with("one")
+    house.broken.clear()
+    house.replay()
+    again = {"status": Status.RETRYING, "death": 0, "expires": None, "ended_at": None, "attempts": 1}
+    view = replace(house.view("one"), **again, payload='{"text":"cause-a","thing":"one"}')  # type: ignore[arg-type]
+    assert view.replayed is not None
+    house.database.records[view.record] = view
+    house.send("one", cause=A)
+    for _ in range(house.queue.max_receives):
+        assert house.queue.receive()
+        house.clock.pass_(house.queue.visibility)
+    assert house.queue.receive() == []
+    assert house.replay().fates == {Fate.REPLAYED: 1}
+    assert house.effects["one"] == 2
+
+
+def test_the_first_ones_are_taken_no_faster_than_they_are_sent() -> None:
+    house = house_with(*(f"n{number}" for number in range(60)))
+    house.broken.clear()
+    held: list[int] = []
+    with armed(lambda at: held.append(len(house.dead()) - house.visible()) if at is Failpoint.LETTERS_TAKEN else None):
+        report = house.replay(canary=40, rate=1.0)
+    assert report.fates[Fate.REPLAYED] == 60
+    assert max(held) <= 15
+
+
+def test_deaths_behind_a_hundred_slow_jobs_are_seen_too() -> None:
+    house = house_with(*(f"n{number:03}" for number in range(900)))
+
+    def only_the_later_ones(at: Failpoint) -> None:
+        if at is not Failpoint.LETTERS_DELETED:
+            return
+        for record, view in list(house.database.records.items()):
+            if view.status is Status.ACCEPTED and view.names["idempotency_key"] >= "n100":
+                house.database.records[record] = replace(view, status=Status.DEAD_LETTERED, death=2)
+
+    house.clock.meanwhile = None
+    with armed(only_the_later_ones):
+        report = house.replay(canary=0, patience=timedelta(seconds=1))
+    assert report.stop is Stop.DIED_AGAIN
+    assert report.fates[Fate.REPLAYED] < 900
+
+
+def test_dlq_01_a_letter_of_ten_attributes_that_sqs_moved_has_a_copy_that_sqs_takes() -> None:
+    house = House()
+    moved_by_sqs(house, "one")
+    (letter,) = house.queue.dead
+    letter.attributes = {f"a{number}": {"DataType": "String", "StringValue": "x"} for number in range(10)}
+    house.clock.meanwhile = None
+    house.replay(watches=False)
+    (copy,) = house.queue.messages.values()
+    assert len(copy.attributes) <= 10
+    assert house.marks()["one"]["death"] == 1
+    assert sorted(house.marks()["one"]["attributes"]) == sorted(letter.attributes)
+
+
+def test_dlq_03_two_letters_of_one_key_are_two_copies_to_a_fifo_queue_and_one_letter_is_one() -> None:
+    house = House()
+    house.send_raw(*(body(idempotency_key="one", payload={"thing": thing}) for thing in ("a", "b")))
+    for _ in range(house.queue.max_receives):
+        assert house.queue.receive()
+        house.clock.pass_(house.queue.visibility)
+    house.queue.receive()
+    first, second = house.desk.look(10).dossiers
+    assert first.record == second.record
+    assert copy_of(first, 1).deduplication != copy_of(second, 1).deduplication
+    again = house.desk.look(10).dossiers[0]
+    assert copy_of(first, 1).deduplication == copy_of(again, 1).deduplication != copy_of(first, 2).deduplication
+
+
+def test_i16_a_letter_of_another_time_changes_nothing_about_the_living_job_whose_key_it_has() -> None:
+    house = house_with("one")
+    before = house.view("one")
+    house.send("one", cause=A, run_at=(START - timedelta(days=1)).isoformat())
+    for _ in range(house.queue.max_receives):
+        assert house.queue.receive()
+        house.clock.pass_(house.queue.visibility)
+    house.queue.receive()
+    house.clock.meanwhile = None
+    house.replay(Selection(reason="never-attempted"), watches=False)
+    house.replay(Selection(reason="silent"), watches=False)
+    assert (house.view("one"), len(house.queue.messages)) == (before, 1)

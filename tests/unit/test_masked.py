@@ -74,3 +74,12 @@ def test_a_secret_whose_fingerprint_would_be_that_of_asterisks_is_refused() -> N
 
         @job("secret", timeout=timedelta(seconds=1), max_latency=timedelta(minutes=1), lock=None)
         def run(payload: Secret, work: Any) -> None: ...
+
+
+def test_a_value_in_the_place_of_what_has_secrets_is_hidden() -> None:
+    assert shown(order_id="1", card="4111", cards=["4111", {"number": "4111", "brand": "y"}]) == {
+        "order_id": "1",
+        "card": "***",
+        "cards": ["***", {"number": "***", "brand": "y"}],
+    }
+    assert shown(order_id="1", card=None) == {"order_id": "1", "card": None}
