@@ -1935,7 +1935,7 @@ MUTANTS = (
     Mutant(
         "what an attempt has begun is not cancelled",
         "shared/backends/acceptances.py",
-        "#status = :accepted AND {waiting}",
+        "#status = :accepted AND attribute_not_exists(begun_at) AND {waiting}",
         "(#status = :accepted OR attempts >= attempts) AND {waiting}",
         ACCEPTANCES,
     ),
@@ -3860,8 +3860,8 @@ MUTANTS = (
     Mutant(
         "a FIFO queue takes a copy for each death",
         "ops/sending.py",
-        'f"{dossier.record or letter.message_id}/{death}"',
-        'f"{dossier.record or letter.message_id}"',
+        'f"{letter.message_id}/{death}"',
+        'f"{letter.message_id}"',
         "tests/ops/test_replay.py",
     ),
     Mutant(
@@ -3909,8 +3909,8 @@ MUTANTS = (
     Mutant(
         "a letter of another payload reopens no job",
         "ops/dossier.py",
-        'self.facts.get("reason") in OF_NO_RECORD',
-        'self.facts.get("reason") is OF_NO_RECORD',
+        "(self.spoke and self.reason in OF_NO_RECORD)",
+        "(self.spoke and self.reason is OF_NO_RECORD)",
         "tests/ops/test_replay.py",
     ),
     Mutant(
@@ -3979,8 +3979,8 @@ MUTANTS = (
     Mutant(
         "no replay begins beside a redrive of AWS's",
         "ops/dlq_replay.py",
-        "    if redrive is None:\n",
-        "    if redrive is None or not cancel:\n",
+        "    if cancel and redrive.handle is not None:",
+        "    if redrive.handle is not None:",
         "tests/ops/test_dlq.py",
     ),
     Mutant(
@@ -3993,8 +3993,8 @@ MUTANTS = (
     Mutant(
         "what has begun is cancelled only if people say so",
         "ops/job.py",
-        "if view.status is not Status.ACCEPTED and not options.although_begun:",
-        "if False:",
+        "    if has_begun and not options.although_begun:",
+        "    if False:",
         "tests/ops/test_job.py",
     ),
     Mutant(
