@@ -3911,7 +3911,7 @@ MUTANTS = (
         "ops/dossier.py",
         "(self.spoke and self.reason in OF_NO_RECORD)",
         "(self.spoke and self.reason is OF_NO_RECORD)",
-        "tests/ops/test_replay.py",
+        "tests/ops/test_dossier.py",
     ),
     Mutant(
         "the first ones stop a replay where they die again",
