@@ -17,7 +17,7 @@ from shared.backends.mappings import LambdaMappings, Mapped
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.backends.redis_gates import RedisGates
 from shared.backends.redis_leases import RedisLeases
-from shared.brake import Controller
+from shared.brake_rounds import Controller
 from shared.clock import SystemClock
 from shared.errors import CacheUnavailable, EventError
 from shared.gate import Gate

@@ -23,7 +23,7 @@ from shared.backends.outbox import DynamoDBOutbox
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.backends.sqs import SqsQueue
 from shared.backends.unended import DynamoDBUnended
-from shared.brake import Watchdog
+from shared.brake_rounds import Watchdog
 from shared.clock import SystemClock
 from shared.each import try_each
 from shared.errors import Unavailable

@@ -23,7 +23,7 @@ from shared.backends.memory_cache import MemoryCache
 from shared.backends.memory_database import MemoryDatabase
 from shared.backends.memory_gates import MemoryGates
 from shared.backends.memory_queue import MemoryQueue
-from shared.brake import Controller, Watchdog
+from shared.brake_rounds import Controller, Watchdog
 from shared.delivery import read_event
 from shared.dependency import Reply
 from shared.errors import CacheUnavailable, Unavailable

@@ -3460,14 +3460,14 @@ MUTANTS = (
     ),
     Mutant(
         "the watchdog frees what nobody renews",
-        "shared/brake.py",
+        "shared/brake_rounds.py",
         '        if not free(self.brakes, self.mappings, worker, seen):\n            return\n        self.telemetry.count("brake_ended"',
         '        self.telemetry.count("brake_ended"',
         "tests/unit/test_brake.py tests/ops/test_braking.py",
     ),
     Mutant(
         "a brake is noted before the mapping is paused",
-        "shared/brake.py",
+        "shared/brake_rounds.py",
         "        if not self.brakes.write(worker, wanted, seen):\n            return  # somebody else was faster: the next round sees it\n        failpoint(Failpoint.BRAKE_NOTED)\n        apply(self.brakes, self.mappings, worker, wanted)",
         "        apply(self.brakes, self.mappings, worker, wanted)\n        failpoint(Failpoint.BRAKE_NOTED)\n        if not self.brakes.write(worker, wanted, seen):\n            return",
         "tests/unit/test_brake.py",
@@ -3481,7 +3481,7 @@ MUTANTS = (
     ),
     Mutant(
         "the controller leaves a brake set by hand alone",
-        "shared/brake.py",
+        "shared/brake_rounds.py",
         "        if seen is not None and seen.by_hand:\n            return\n",
         "",
         "tests/unit/test_brake.py",
@@ -3495,7 +3495,7 @@ MUTANTS = (
     ),
     Mutant(
         "a paused queue looks now and then",
-        "shared/brake.py",
+        "shared/brake_rounds.py",
         "if seen.state is BrakeState.PAUSED and held >= LEAST_PAUSE * pace and not gate.open_for:",
         "if False:",
         "tests/unit/test_brake.py",
@@ -4104,7 +4104,7 @@ MUTANTS = (
     ),
     Mutant(
         "the watchdog brings to its end what somebody began to free",
-        "shared/brake.py",
+        "shared/brake_rounds.py",
         " and seen.state is not BrakeState.FREED):",
         "):",
         "tests/unit/test_brake.py",

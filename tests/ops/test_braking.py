@@ -9,7 +9,8 @@ import pytest
 
 from ops.exits import Exit
 from shared.backends.memory_brakes import MemoryMappings
-from shared.brake import Brake, BrakeState, Watchdog
+from shared.brake import Brake, BrakeState
+from shared.brake_rounds import Watchdog
 from shared.errors import Unavailable
 from shared.telemetry import Silent
 from tests.ops.desk import ME, Desk

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from functions.payment_provider import PAYMENT_PROVIDER
 from shared.backends.memory_brakes import MemoryBrakes, MemoryMappings
 from shared.backends.memory_gates import MemoryGates
-from shared.brake import Controller, Watchdog
+from shared.brake_rounds import Controller, Watchdog
 from shared.errors import CacheUnavailable, Unavailable
 from tests.modes import Mode
 from tests.simulation.faults import Faults, Faulty, Weather

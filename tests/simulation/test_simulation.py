@@ -15,7 +15,7 @@ from ops.verdict import Reopen
 from shared import claim
 from shared.backends.memory_cache import MemoryCache
 from shared.backends.memory_operator import MemoryOperatorRecords
-from shared.brake import Watchdog
+from shared.brake_rounds import Watchdog
 from shared.job_record import OVER, Status
 from shared.outbox import LONGEST_DELAY
 from shared.relay import Relay

@@ -11,7 +11,8 @@ import pytest
 from shared.backends.mappings import LambdaMappings, Mapped
 from shared.backends.memory_brakes import MemoryBrakes, MemoryMappings
 from shared.backends.memory_gates import MemoryGates
-from shared.brake import HELD, LEAST_CONCURRENCY, Brake, BrakeState, Controller, Watchdog, apply, free
+from shared.brake import LEAST_CONCURRENCY, Brake, BrakeState, apply, free
+from shared.brake_rounds import HELD, Controller, Watchdog
 from shared.dependency import Dependency
 from shared.errors import CacheUnavailable, Unavailable
 from shared.failpoints import Failpoint, armed
