@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aws_cdk import CfnOutput, CfnParameter, Stack
@@ -14,13 +15,13 @@ from infra.constructs.mapping import consume_queue
 from infra.constructs.queue_pair import QueuePair
 from infra.grants import CONSUME, JOB_RECORDS, OUTBOX_WRITE, SEND, TABLE, allow_queue, allow_table
 from infra.names import camel, module_of
-from shared.settings import Settings
 
 if TYPE_CHECKING:
     from aws_cdk import aws_iam as iam
 
     from infra.constructs.foundation import Foundation
     from infra.constructs.function import Package
+    from shared.settings import Settings
     from shared.worker import Worker
 
 
@@ -80,22 +81,12 @@ class WorkerService(Construct):
 
     def _settings(self) -> Settings:
         worker, foundation = self.worker, self._foundation
-        stage = foundation.stage
-        return Settings(
-            stage=stage.name,
-            jobs_table=foundation.tables.jobs.table_name,
-            outbox_table=foundation.tables.outbox.table_name,
+        return replace(
+            foundation.cache_settings,
             tables={a.table.name: foundation.table(a.table).table_name for a in worker.accesses},
             queues={worker.name: self.queues.source.queue_url},
             dead_letter_queues={worker.name: self.queues.dead_letters.queue_url},
             endpoints={d.name: self._endpoint(d.name) for d in worker.dependencies},
-            cache_host=foundation.cache.host,
-            cache_port=foundation.cache.port,
-            cache_tls=stage.cache_tls,
-            cache_cluster=stage.cache_cluster,
-            cache_user=foundation.cache.user,
-            cache_name=foundation.cache.name if foundation.cache.user else "",
-            pace=stage.pace,
         )
 
     def _endpoint(self, dependency: str) -> str:

@@ -5,6 +5,7 @@ It may live in a stack of its own: workers point at it, it never points at them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aws_cdk import CfnOutput, Stack
@@ -19,6 +20,7 @@ from infra.constructs.tables import Tables
 from infra.constructs.topic import alarm_topic
 from infra.names import camel
 from shared.errors import DeclarationError
+from shared.settings import Settings
 
 if TYPE_CHECKING:
     from aws_cdk import aws_dynamodb as dynamodb
@@ -48,6 +50,29 @@ class Foundation(Construct):
         CfnOutput(stack, "AlarmTopic", value=self.topic.topic_arn)
         for table in plan.tables:
             self.table(table)
+
+    @property
+    def settings(self) -> Settings:
+        """What every function that stands on it is told."""
+        return Settings(
+            stage=self.stage.name,
+            jobs_table=self.tables.jobs.table_name,
+            outbox_table=self.tables.outbox.table_name,
+            pace=self.stage.pace,
+        )
+
+    @property
+    def cache_settings(self) -> Settings:
+        """The same, for functions that use the cache."""
+        return replace(
+            self.settings,
+            cache_host=self.cache.host,
+            cache_port=self.cache.port,
+            cache_tls=self.stage.cache_tls,
+            cache_cluster=self.stage.cache_cluster,
+            cache_user=self.cache.user,
+            cache_name=self.cache.name if self.cache.user else "",
+        )
 
     def take_outbox(self, stack: str) -> None:
         """Note who relays the outbox.

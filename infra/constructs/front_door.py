@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,6 @@ from infra.constructs.function import Function, Place, Shape
 from infra.grants import ACCEPT, CANCEL, LIST, LOOK, OUTBOX_WRITE, QUERY_INDEX, SHOW, allow, allow_table
 from infra.settings import LOG_RETENTION
 from shared.backends.owned_jobs import BY_OWNER, UNFINISHED
-from shared.settings import Settings
 
 if TYPE_CHECKING:
     from infra.constructs.foundation import Foundation
@@ -54,18 +54,9 @@ class FrontDoor(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         stage, tables, cache = foundation.stage, foundation.tables, foundation.cache
-        settings = Settings(
-            stage=stage.name,
-            jobs_table=tables.jobs.table_name,
-            outbox_table=tables.outbox.table_name,
-            cache_host=cache.host,
-            cache_port=cache.port,
-            cache_tls=stage.cache_tls,
-            cache_cluster=stage.cache_cluster,
-            cache_user=cache.user,
-            cache_name=cache.name if cache.user else "",
+        settings = replace(
+            foundation.cache_settings,
             tables={table.name: foundation.table(table).table_name for table in _ways()},
-            pace=stage.pace,
             owner_limits=identity.owner_limits,
         )
         function = Function(

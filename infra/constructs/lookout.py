@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,6 @@ from constructs import Construct
 from infra.constructs.function import Function, Place, Shape
 from infra.constructs.sweeper import EVERY
 from infra.grants import BRAKE, BRAKES, allow, allow_table
-from shared.settings import Settings
 
 if TYPE_CHECKING:
     from aws_cdk import aws_lambda as lambda_
@@ -59,32 +58,20 @@ class Lookout(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, *, foundation: Foundation, package: Package) -> None:
         super().__init__(scope, construct_id)
-        stage, cache, jobs = foundation.stage, foundation.cache, foundation.tables.jobs
-        settings = Settings(
-            stage=stage.name,
-            jobs_table=jobs.table_name,
-            outbox_table=foundation.tables.outbox.table_name,
-            cache_host=cache.host,
-            cache_port=cache.port,
-            cache_tls=stage.cache_tls,
-            cache_cluster=stage.cache_cluster,
-            cache_user=cache.user,
-            cache_name=cache.name if cache.user else "",
-            pace=stage.pace,
-        )
+        self._settings = foundation.cache_settings
         self._function = function = Function(
             self,
             "Lookout",
             shape=SHAPE,
-            stage=stage,
+            stage=foundation.stage,
             package=package,
-            environ=settings.to_environ(),
+            environ=self._settings.to_environ(),
             key=foundation.key,
             # Lambda's own API is reached by the way out; where there is none, no worker has a dependency to be braked for.
             place=Place(foundation.network, foundation.network.has_egress),
         )
-        allow_table(function.role, jobs, BRAKES)
-        cache.admit(function.role)
+        allow_table(function.role, foundation.tables.jobs, BRAKES)
+        foundation.cache.admit(function.role)
         events.Rule(
             self,
             "EveryMinute",
@@ -99,10 +86,8 @@ class Lookout(Construct):
         """Tell of a worker's dependencies, and brake it where it does nothing without one of them."""
         worker, needs = mapped.worker, mapped.worker.needs
         gates = {each.name: each.gate.written for each in worker.dependencies if each.gate is not None}
-        told = Settings(
-            stage="",
-            jobs_table="",
-            outbox_table="",
+        told = replace(
+            self._settings,
             gates={name: text for name, text in gates.items() if text is not None},
             needs={worker.name: " ".join(each.name for each in needs)} if needs else {},
             mappings=mapped.settings if needs else {},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from infra.constructs.alarms import RelayAlarms
 from infra.constructs.function import Shape
 from infra.constructs.mapping import consume_stream
 from infra.constructs.queue_pair import DEAD_LETTER_RETENTION, encrypted_queue, seconds
-from infra.constructs.sending import let_send, sender, sender_settings
+from infra.constructs.sending import let_send, sender
 from infra.grants import GIVE_UP, OUTBOX_SEND, QUERY_INDEX, SEND, STREAM_READ, allow, allow_queue, allow_table
 from shared.backends.outbox import LANES
 
@@ -62,4 +63,5 @@ class OutboxRelay(Construct):
 
     def serve(self, worker: Worker, queue: sqs.IQueue) -> None:
         """Let the relay send to the queue of a worker."""
-        let_send(self._function, sender_settings(self._foundation, {worker.name: queue.queue_url}), queue)
+        told = replace(self._foundation.settings, queues={worker.name: queue.queue_url})
+        let_send(self._function, told, queue)

@@ -13,7 +13,7 @@ from constructs import Construct
 
 from infra.constructs.alarms import SweeperAlarms
 from infra.constructs.function import Shape
-from infra.constructs.sending import let_send, sender, sender_settings
+from infra.constructs.sending import let_send, sender
 from infra.grants import BRAKES, OUTBOX_SWEEP, QUERY_INDEX, RESCUE, allow, allow_table
 from shared.backends.outbox import LANES, WAITING
 from shared.backends.unended import INDEX
@@ -63,7 +63,8 @@ class OutboxSweeper(Construct):
         """Let the sweeper send to the queue of a worker, and free its mapping when a brake's time is up."""
         worker = mapped.worker
         told = replace(
-            sender_settings(self._foundation, {worker.name: queue.queue_url}),
+            self._foundation.settings,
+            queues={worker.name: queue.queue_url},
             routes={} if worker.fifo else {job.name: worker.name for job in worker.jobs},
             mappings=mapped.settings,
             recurring={job.name: f"{job.version} {job.cron}" for job in worker.jobs if job.cron is not None},
