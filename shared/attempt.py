@@ -75,9 +75,7 @@ class Attempts:
             tags = work.tags
             failpoint(Failpoint.HANDLED)
             self.records.commit(granted.hold, commit, self.here.clock.now())
-        except OutcomeUnknown as error:
-            return self._stopped(run, granted, work, error)
-        except Unrepeatable as error:
+        except (OutcomeUnknown, Unrepeatable) as error:
             return self._stopped(run, granted, work, error)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is classified here, once
             return self._failed(run, granted, error, work.calls.way)

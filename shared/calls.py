@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from shared.errors import AlreadyCalled, Ambiguous, SettingsError, Unavailable, Unrepeatable
 from shared.failpoints import Failpoint, failpoint
@@ -16,12 +16,17 @@ if TYPE_CHECKING:
 
     from shared.clock import Clock, Tokens
     from shared.dependency import Dependency, Reply, Transport
+    from shared.job_record import Hold, JobRecords
     from shared.trace import Trace
     from shared.way import Way
 
 
-class Intents(Protocol):
+@dataclass(frozen=True, slots=True)
+class Intents:
     """What the job's record tells of calls that cannot be repeated; for one attempt."""
+
+    records: JobRecords
+    hold: Hold
 
     def intend(self, dependency: str) -> bool:
         """Write that this attempt is about to call; False if an earlier attempt wrote so, and nobody took it back.
@@ -30,7 +35,7 @@ class Intents(Protocol):
             ClaimLost: the job is no longer held by this attempt.
             Unavailable: the store did not answer.
         """
-        ...
+        return self.records.intend(self.hold, dependency)
 
     def withdraw(self, dependency: str) -> None:
         """Take the intent back, since the call was certainly not done.
@@ -38,7 +43,7 @@ class Intents(Protocol):
         Raises:
             ClaimLost: or Unavailable, as above: the intent stays.
         """
-        ...
+        self.records.withdraw(self.hold, dependency)
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from shared.attempt import Committed
-from shared.calls import Calls
+from shared.calls import Calls, Intents
 from shared.claim import Ended, Granted, HeldByOther, KeyReused, NotAccepted, Spent, StaleCopy, TooEarly
 from shared.errors import CacheUnavailable, Malformed, NewerVersion, Refused, SettingsError, Unavailable
 from shared.failpoints import Failpoint, failpoint
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from shared.delivery import Delivery
     from shared.dependency import Transport
     from shared.item import ItemStore
-    from shared.job_record import Hold, JobRecords
+    from shared.job_record import JobRecords
     from shared.locking import Locking
     from shared.preparation import Preparation, Prepared
     from shared.run import Run
@@ -188,7 +188,7 @@ class Execution:
                 self.here.clock,
                 self.here.tokens,
                 way=self.ways.way(run.job.name, granted.last_failure),
-                intents=_Intents(self.records, granted.hold),
+                intents=Intents(self.records, granted.hold),
                 begun_at=granted.begun_at,
                 trace=run.trace,
             ),
@@ -263,20 +263,6 @@ class Execution:
         """The wait until a moment, a little later, spread."""
         spread = timedelta(seconds=1 + self.here.random.random())
         return max(moment - self.here.clock.now(), timedelta(0)) + spread
-
-
-@dataclass(frozen=True, slots=True)
-class _Intents:
-    """Those of one attempt, in its job's record."""
-
-    records: JobRecords
-    hold: Hold
-
-    def intend(self, dependency: str) -> bool:
-        return self.records.intend(self.hold, dependency)
-
-    def withdraw(self, dependency: str) -> None:
-        self.records.withdraw(self.hold, dependency)
 
 
 def _hopeless(run: Run, answer: Spent | KeyReused | NotAccepted, now: datetime) -> DeadLettered:

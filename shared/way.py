@@ -74,8 +74,8 @@ class Way:
     def excuses(self, dependency: str) -> bool:
         """Whether the attempt's last failed call there says nothing about the job: the dependency fails everybody.
 
-        So it is while the breaker is open, unless by this very call; and if of the calls that began since the job last failed there, or since its
-        call began, none was served. A job that fails where others are served spends its attempts.
+        So it is while the breaker is open, unless by this very call; and if of the calls that began since the job last failed
+        there, or since its call began, none was served. A job that fails where others are served spends its attempts.
         """
         return dependency in self._excused
 
