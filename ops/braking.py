@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from ops.agreement import agreed
 from ops.audit import Change, audited
-from ops.dlq_throw import agreed
 from ops.exits import CommandError, Exit
 from ops.explained import explained
 from shared.brake import Brake, BrakeState, apply, free
@@ -154,9 +154,7 @@ def _wait(options: argparse.Namespace, tools: Tools, stack: Deployed) -> int:
 
 def _stack(options: argparse.Namespace, tools: Tools) -> Deployed:
     stack = tools.deployed(options.stack)
-    if not stack.has(options.worker):
-        message = f"The stack {stack.name} has no worker {options.worker!r}: `tahan status` lists those that it has."
-        raise CommandError(message, Exit.REFUSED)
+    stack.workers(options.worker)
     return stack
 
 

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from ops.exits import CommandError
+from functions.registry import WORKERS
+from ops.exits import CommandError, Exit
 from shared.backends.aws import client
 from shared.backends.mappings import Mapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from shared.worker import Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class Deployed:
 
     def queue_of(self, worker: str) -> str:
         """The URL of a worker's queue."""
-        return self._output(f"Queue{''.join(part.capitalize() for part in worker.split('-'))}")
+        return self._output(_output_of("Queue", worker))
 
     @property
     def audit_log(self) -> str:
@@ -38,20 +41,30 @@ class Deployed:
 
     def dead_letters_of(self, worker: str) -> str:
         """The URL of a worker's dead-letter queue."""
-        return self._output(f"DeadLetterQueue{''.join(part.capitalize() for part in worker.split('-'))}")
+        return self._output(_output_of("DeadLetterQueue", worker))
 
     def mapping_of(self, worker: str) -> Mapped:
         """A worker's event source mapping."""
-        return Mapped.read(self._output(f"Mapping{''.join(part.capitalize() for part in worker.split('-'))}"))
+        return Mapped.read(self._output(_output_of("Mapping", worker)))
 
     @property
     def lookout(self) -> str:
         """The name of the function that looks into the cache for operators."""
         return self._output("LookoutFunction")
 
-    def has(self, worker: str) -> bool:
-        """Whether the stack runs that worker."""
-        return f"Queue{''.join(part.capitalize() for part in worker.split('-'))}" in self.outputs
+    def workers(self, *names: str) -> list[Worker]:
+        """The workers that the stack runs; of these, where any are named, those.
+
+        Raises:
+            CommandError: it runs no such worker.
+        """
+        runs = [worker for worker in WORKERS if _output_of("Queue", worker.name) in self.outputs]
+        for name in names:
+            if name not in {worker.name for worker in runs}:
+                known = ", ".join(worker.name for worker in runs) or "none"
+                message = f"The stack {self.name} runs no worker {name!r}. It runs {known}."
+                raise CommandError(message, Exit.REFUSED)
+        return [worker for worker in runs if not names or worker.name in names]
 
     def _output(self, name: str) -> str:
         if name not in self.outputs:
@@ -61,6 +74,10 @@ class Deployed:
             )
             raise CommandError(message)
         return self.outputs[name]
+
+
+def _output_of(kind: str, worker: str) -> str:
+    return kind + "".join(part.capitalize() for part in worker.split("-"))
 
 
 def find(name: str) -> Deployed:

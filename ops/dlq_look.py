@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from rich.table import Table
+from typing import TYPE_CHECKING
 
 from functions.registry import WORKERS
 from ops.discard import Archive
-from ops.dlq_words import desks, failure_of, in_table, one_letter, row_of, selection_of, text_of
+from ops.dlq_words import desks, one_letter, row_of, selection_of
 from ops.dossier import grouped
 from ops.exits import CommandError, Exit
 from ops.explained import explained
 from ops.payloads import shown_payload
-from ops.tools import add_row
+from ops.tables import add_row, failure_of, in_table, show_failures, table_of, text_of
 from shared.dead_letter import Death, folded_in
 from shared.errors import Malformed, NewerVersion
 from shared.job import JobTypes
@@ -24,7 +22,6 @@ from shared.run import read_run
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
 
     from ops.desk import Desk
     from ops.dossier import Dossier
@@ -70,7 +67,7 @@ def run_list(options: argparse.Namespace, tools: Tools) -> Exit:
         tools.show({"letters": rows, "cut": cut}, as_json=True)
         return Exit.DONE
     if rows:
-        table = _table("id", "worker", "job type", "died", "came by", "reason", "signature", "tries", "deaths")
+        table = table_of("id", "worker", "job type", "died", "came by", "reason", "signature", "tries", "deaths")
         for (_, dossier), row in zip(found, rows, strict=True):
             add_row(
                 table,
@@ -112,7 +109,7 @@ def run_groups(options: argparse.Namespace, tools: Tools) -> Exit:
         tools.show({"groups": rows, "cut": cut}, as_json=True)
         return Exit.DONE
     if groups:
-        table = _table("letters", "worker", "job type", "came by", "reason", "signature", "last", "error")
+        table = table_of("letters", "worker", "job type", "came by", "reason", "signature", "last", "error")
         for group in groups:
             add_row(
                 table,
@@ -196,23 +193,6 @@ def described(dossier: Dossier, *, whole: bool) -> dict[str, object]:
     }
 
 
-def show_failures(tools: Tools, failures: Sequence[Mapping[str, object]]) -> None:
-    """The attempts that were spent, as a table."""
-    if not failures:
-        return
-    table = _table("attempt", "at", "reason", "dependency", "error")
-    for number, failure in enumerate(failures, 1):
-        add_row(
-            table,
-            str(number),
-            str(failure["at"]),
-            str(failure["reason"]),
-            str(failure["dependency"] or ""),
-            str(failure["error"]),
-        )
-    tools.out.print(table)
-
-
 MEANS = {
     Death.FAILED: "the consumer sent it, with its reason",
     Death.NEVER_ATTEMPTED: "SQS moved it, and no attempt was ever made: throttled, or killed before the claim",
@@ -228,15 +208,6 @@ def _resource(dossier: Dossier) -> str | None:
     except (Malformed, NewerVersion):
         return None
     return " ".join(run.resources) or None
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for column in columns:
-        justify: Any = "right" if column in {"letters", "tries", "deaths", "attempt"} else "left"
-        # What people type again stays whole, however narrow the terminal is.
-        table.add_column(column, justify=justify, no_wrap=column in {"id", "signature"}, overflow="fold")
-    return table
 
 
 def _tell_cut(tools: Tools, *, cut: bool, found: int) -> None:

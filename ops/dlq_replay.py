@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ops.audit import Change, audited
-from ops.dlq_look import MOST, described, found_in, show_failures
+from ops.dlq_look import MOST, described, found_in
 from ops.dlq_words import demand_words, desks, row_of, selection_of
 from ops.exits import CommandError, Exit
 from ops.explained import explained
 from ops.replay import Care, Replay
 from ops.report import Report, Stop
+from ops.tables import show_failures
 from ops.verdict import GONE, MOST_DEATHS, Fate, Finish, Leave, verdict_on
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ops.agreement import agreed
 from ops.audit import Change, audited
 from ops.discard import Archive, Discard, Thrown
 from ops.dlq_look import MOST, found_in
@@ -74,23 +75,6 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
     if missing:
         tools.tell("What is gone was thrown away by others, or somebody looks at it for a minute: say the same again.")
     return Exit.LEFT if left or missing else Exit.DONE
-
-
-def agreed(tools: Tools, question: str, *, yes: bool) -> None:
-    """Return if people agree.
-
-    Raises:
-        CommandError: they do not, or nobody is there to be asked.
-    """
-    if yes:
-        return
-    tools.tell(f"{question} [y/N]")
-    answer = tools.stdin.readline()
-    if answer.strip().lower() not in {"y", "yes"}:
-        message = (
-            "Nothing was changed." if answer else "Nobody is there to be asked: scripts say --yes. Nothing was changed."
-        )
-        raise CommandError(message, Exit.REFUSED)
 
 
 def _by_desk(found: list[tuple[Desk, Dossier]]) -> list[tuple[Desk, frozenset[str]]]:

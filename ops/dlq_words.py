@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from functions.registry import WORKERS
 from ops.desk import Desk
 from ops.exits import CommandError, Exit
 from ops.selection import Selection
+from ops.tables import text_of
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-    from datetime import datetime
 
     from ops.deployed import Deployed
     from ops.desk import Mapper
     from ops.dossier import Dossier
     from ops.tools import Tools
-    from shared.outcome import Failure
 
 MOST_READ = 100_000
 
@@ -60,22 +58,17 @@ def desks(options: argparse.Namespace, tools: Tools, stack: Deployed, side_by_si
     Raises:
         CommandError: there is no such worker.
     """
-    names = [worker.name for worker in WORKERS if stack.has(worker.name)]
-    if options.worker is not None:
-        if options.worker not in names:
-            message = f"The stack runs no worker {options.worker!r}. It runs {', '.join(names) or 'none'}."
-            raise CommandError(message, Exit.REFUSED)
-        names = [options.worker]
+    workers = stack.workers() if options.worker is None else stack.workers(options.worker)
     records = tools.operator(stack.jobs_table)
     return [
         Desk(
-            name,
-            tools.dead_letters(stack.queue_of(name), stack.dead_letters_of(name)),
+            worker.name,
+            tools.dead_letters(stack.queue_of(worker.name), stack.dead_letters_of(worker.name)),
             records,
             tools.clock,
             side_by_side,
         )
-        for name in names
+        for worker in workers
     ]
 
 
@@ -109,24 +102,3 @@ def row_of(dossier: Dossier) -> dict[str, object]:
         "deaths": dossier.death,
         "operation_id": dossier.operation,
     }
-
-
-def failure_of(failure: Failure) -> dict[str, object]:
-    """A failure as fields."""
-    return {
-        "at": failure.at.isoformat(),
-        "reason": failure.reason,
-        "error": failure.error,
-        "signature": failure.signature,
-        "dependency": failure.dependency,
-    }
-
-
-def in_table(moment: datetime | None) -> str:
-    """A moment in a table, by UTC; letters are days old at the most."""
-    return "" if moment is None else f"{moment:%m-%d %H:%M}"
-
-
-def text_of(moment: datetime | None) -> str | None:
-    """A moment as text."""
-    return None if moment is None else moment.isoformat(timespec="seconds")

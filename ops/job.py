@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ops.agreement import agreed
 from ops.audit import Change, audited
-from ops.dlq_look import show_failures
-from ops.dlq_throw import agreed
-from ops.dlq_words import failure_of, text_of
 from ops.exits import CommandError, Exit
 from ops.explained import explained
-from ops.operation import ID, described
+from ops.operation import described, record_named
+from ops.tables import failure_of, show_failures, text_of
 from shared.errors import ClaimLost
 from shared.job_record import Status
 from shared.operator_records import Ending
@@ -129,13 +128,10 @@ def _seen(options: argparse.Namespace, tools: Tools) -> tuple[Seen, Deployed]:
     Raises:
         CommandError: there is none.
     """
-    found = ID.fullmatch(options.id)
-    if found is None:
-        message = f"{options.id!r} is no operation id: those are op_ and 64 hexadecimal digits."
-        raise CommandError(message, Exit.REFUSED)
+    record = record_named(options.id)
     with explained():
         stack = tools.deployed(options.stack)
-        seen = tools.jobs(stack.jobs_table).look(found[1])
+        seen = tools.jobs(stack.jobs_table).look(record)
     if seen is None:
         message = (
             "There is no such job: it was never accepted, no worker has begun it yet, or it ended over 30 days ago."

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
 from ops.exits import CommandError, Exit
 from ops.explained import explained
-from ops.tools import add_row
+from ops.tables import add_row, table_of
 
 if TYPE_CHECKING:
     import argparse
@@ -47,7 +45,7 @@ def run_list(options: argparse.Namespace, tools: Tools) -> Exit:
     if options.json:
         tools.show({"locks": answer["locks"], "complete": answer["complete"]}, as_json=True)
         return Exit.DONE
-    table = Table("lock key", "held by", "for another")
+    table = table_of("lock key", "held by", "for another")
     for lock in answer["locks"]:
         add_row(table, lock["key"], lock["holder"], f"{lock['left_s']:.0f} s")
     if answer["locks"]:

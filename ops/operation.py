@@ -48,15 +48,12 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
     Raises:
         CommandError: there is none, or the store cannot be asked.
     """
-    found = ID.fullmatch(options.id)
-    if found is None:
-        message = f"{options.id!r} is no operation id: those are op_ and 64 hexadecimal digits."
-        raise CommandError(message, Exit.REFUSED)
+    record = record_named(options.id)
     with explained():
         jobs = tools.jobs(tools.deployed(options.stack).jobs_table)
-        seen = jobs.look(found[1])
+        seen = jobs.look(record)
         if options.watch:
-            seen = Watch(jobs, found[1], tools, timedelta(seconds=options.timeout)).until_over(seen)
+            seen = Watch(jobs, record, tools, timedelta(seconds=options.timeout)).until_over(seen)
     if seen is None:
         message = (
             "There is no such operation: it was never accepted, no worker has begun it yet (its message is on the queue:"
@@ -65,6 +62,19 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
         raise CommandError(message, Exit.ABSENT)
     tools.show(described(seen, whole=options.payload), as_json=options.json)
     return exit_of(OF_JOB[seen.view.status], watched=options.watch)
+
+
+def record_named(text: str) -> str:
+    """The key of the job record that an operation id names.
+
+    Raises:
+        CommandError: it is no operation id.
+    """
+    found = ID.fullmatch(text)
+    if found is None:
+        message = f"{text!r} is no operation id: those are op_ and 64 hexadecimal digits."
+        raise CommandError(message, Exit.REFUSED)
+    return found[1]
 
 
 def described(seen: Seen, *, whole: bool) -> Mapping[str, object]:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.table import Table
 
-from functions.registry import WORKERS
-from ops.exits import CommandError, Exit
+from ops.exits import Exit
 from ops.explained import explained
 from ops.running import COUNTED
 from shared.errors import Unavailable
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable, Sequence
 
     from ops.deployed import Deployed
     from ops.tools import Tools
     from shared.brake import Brake
+    from shared.worker import Worker
 
+_Told = TypeVar("_Told")
 PAUSE = 5.0
 
 
@@ -40,15 +42,10 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
     """
     with explained():
         stack = tools.deployed(options.stack)
-    names = [worker.name for worker in WORKERS if stack.has(worker.name)]
-    for name in options.worker:
-        if name not in names:
-            message = f"The stack {stack.name} has no worker {name!r}. It has: {', '.join(names)}."
-            raise CommandError(message, Exit.REFUSED)
-    chosen = options.worker or names
+    workers = stack.workers(*options.worker)
     while True:
         with explained():
-            seen = look(stack, chosen, tools)
+            seen = look(stack, workers, tools)
         if options.json:
             tools.show(seen, as_json=True)
         else:
@@ -58,16 +55,15 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
         tools.clock.sleep(PAUSE)
 
 
-def look(stack: Deployed, names: list[str], tools: Tools) -> dict[str, Any]:
+def look(stack: Deployed, workers: Sequence[Worker], tools: Tools) -> dict[str, Any]:
     """Everything that is told, as JSON has it. What cannot be looked at is None, and said on standard error.
 
     Raises:
         Unavailable: SQS, Lambda or DynamoDB does not answer.
     """
     running, brakes = tools.running(stack), tools.brakes(stack.jobs_table)
-    workers = [worker for worker in WORKERS if worker.name in names]
-    measured: Any = _or_none(tools, "Ages and rates", lambda: running.measured(workers, tools.clock.now()))
-    gates: Any = _or_none(tools, "Breakers", lambda: running.ask_lookout({"look": "gates"})["gates"])
+    measured = _or_none(tools, "Ages and rates", lambda: running.measured(workers, tools.clock.now()))
+    gates = _or_none(tools, "Breakers", lambda: running.ask_lookout({"look": "gates"})["gates"])
     rows = []
     for worker in workers:
         depth, receiving = running.depth(worker.name), running.receiving(worker.name)
@@ -92,7 +88,7 @@ def look(stack: Deployed, names: list[str], tools: Tools) -> dict[str, Any]:
     return {"stack": stack.name, "workers": rows, "gates": gates}
 
 
-def _or_none(tools: Tools, what: str, ask: Any) -> Any:  # noqa: ANN401 - whatever it gives
+def _or_none(tools: Tools, what: str, ask: Callable[[], _Told]) -> _Told | None:
     """What can be done without: metrics and the cache."""
     try:
         return ask()

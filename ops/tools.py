@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from rich.console import Console
-    from rich.table import Table
 
     from ops.audit import AuditLog
     from ops.deployed import Deployed
@@ -37,11 +36,6 @@ LINE_END = "\\n"
 def plain(text: str) -> Text:
     """A text as it is shown: no markup, and what would steer the terminal, or cannot be written, is escaped. Lines stay lines."""
     return Text("".join(each if each.isprintable() or each == "\n" else _escaped(each) for each in text))
-
-
-def add_row(table: Table, *cells: str) -> None:
-    """Add a row of what others have written."""
-    table.add_row(*(plain(cell.replace("\n", LINE_END)) for cell in cells))
 
 
 def _escaped(character: str) -> str:

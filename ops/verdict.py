@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from shared.job_record import Status
+from shared.rescue import LOST
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -128,9 +129,6 @@ def _is_older(dossier: Dossier, view: JobView) -> bool:
 def _is_given_up(view: JobView) -> bool:
     """Whether the rescue counted the last death, which has no letter: the job's messages were all lost to it."""
     return view.status is Status.DEAD_LETTERED and view.last_failure is not None and view.last_failure.reason == LOST
-
-
-LOST = "message-lost"
 
 
 def _is_under_way(dossier: Dossier, view: JobView, now: datetime) -> bool:

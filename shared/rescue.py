@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from shared.outbox import Outbox, Posting
     from shared.telemetry import Telemetry
 
+LOST = "message-lost"  # the reason of what was given up
 MOST_RESCUES = 3
 
 
@@ -95,7 +96,7 @@ class Rescue:
     def _rescue(self, view: JobView) -> None:
         now = self.clock.now()
         if view.rescues >= MOST_RESCUES or not self._posted(view, now):
-            failure = Failure(now, "message-lost", "the message is gone from its queue", "message-lost", None)
+            failure = Failure(now, LOST, "the message is gone from its queue", LOST, None)
             self.records.give_up(view, failure, now)
             self._tell("job_lost", view)
             return

@@ -3957,7 +3957,7 @@ MUTANTS = (
     ),
     Mutant(
         "nothing is discarded that nobody agreed to",
-        "ops/dlq_throw.py",
+        "ops/agreement.py",
         'if answer.strip().lower() not in {"y", "yes"}:',
         "if answer is None:",
         "tests/ops/test_dlq.py",
