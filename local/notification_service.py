@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import threading
 import time
 from collections import Counter
@@ -16,7 +15,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from local.outside import LARGEST_BODY, LIMITED, UNAVAILABLE, Behaviour, OutsideHandler, OutsideServer, Step
+from local.outside import LARGEST_BODY, LIMITED, UNAVAILABLE, Behaviour, OutsideHandler, OutsideServer, Step, fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,7 +94,8 @@ class _Handler(OutsideHandler):
 
     def do_POST(self) -> None:  # noqa: N802 - http.server's name for it
         """Send a notice, or behave as the invoice's prefix says."""
-        request = _read(self.rfile.read(min(int(self.headers.get("Content-Length", "0")), LARGEST_BODY)))
+        body = self.rfile.read(min(int(self.headers.get("Content-Length", "0")), LARGEST_BODY))
+        request = fields_of(body, FIELDS)
         key = self.headers.get("Idempotency-Key", "")
         if urlsplit(self.path).path != PATH:
             self.answer(HTTPStatus.NOT_FOUND, {"code": "not_found"})
@@ -118,17 +118,6 @@ class _Handler(OutsideHandler):
             return
         notice_id, is_new = sent
         self.answer(HTTPStatus.CREATED if is_new else HTTPStatus.OK, {"notice_id": notice_id})
-
-
-def _read(body: bytes) -> dict[str, Any] | None:
-    """The fields of a notice; None if they are not all there."""
-    try:
-        parsed = json.loads(body)
-    except ValueError:
-        return None
-    if not isinstance(parsed, dict) or set(parsed) != set(FIELDS):
-        return None
-    return parsed if all(type(parsed[name]) is kind for name, kind in FIELDS.items()) else None
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import select
 from dataclasses import dataclass, field
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,6 +55,18 @@ class Behaviour:
 
 UNAVAILABLE = Step(status=503, code="unavailable")
 LIMITED = Step(status=429, code="rate_limited", headers={"Retry-After": "3"})
+
+
+def fields_of(body: bytes, fields: Mapping[str, type]) -> dict[str, Any] | None:
+    """The fields of a JSON object, in the order given; None unless they are these, each of its kind, and none is an empty text."""
+    try:
+        parsed = json.loads(body)
+    except ValueError:
+        return None
+    if not isinstance(parsed, dict) or parsed.keys() != fields.keys():
+        return None
+    fits = all(type(parsed[name]) is kind and parsed[name] != "" for name, kind in fields.items())
+    return {name: parsed[name] for name in fields} if fits else None
 
 
 class OutsideServer(ThreadingHTTPServer):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import signal
 import time
@@ -19,14 +18,14 @@ from urllib.parse import parse_qs, urlsplit
 import psutil
 
 from local.ledger import KeyReusedError, Ledger
-from local.outside import LARGEST_BODY, OutsideHandler, OutsideServer
+from local.outside import LARGEST_BODY, OutsideHandler, OutsideServer, fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from local.outside import Step
 
-FIELDS = ("amount", "currency", "payment_intent_id", "order_id")
+FIELDS = dict.fromkeys(("amount", "currency", "payment_intent_id", "order_id"), str)
 
 
 class Provider(OutsideServer):
@@ -76,7 +75,7 @@ class _Handler(OutsideHandler):
         """Charge, or behave as the intent's prefix says."""
         body = self.rfile.read(min(int(self.headers.get("Content-Length", "0")), LARGEST_BODY))
         key = self.headers.get("Idempotency-Key", "")
-        request = _read(body)
+        request = fields_of(body, FIELDS)
         if urlsplit(self.path).path != "/v1/charges":
             self.answer(HTTPStatus.NOT_FOUND, {"code": "not_found"})
         elif not key:
@@ -102,19 +101,6 @@ class _Handler(OutsideHandler):
             self.hold()
         else:
             self.answer(HTTPStatus.CREATED if is_new else HTTPStatus.OK, charge.answer())
-
-
-def _read(body: bytes) -> dict[str, str] | None:
-    """The fields of a request to charge, all strings; None if it is not one."""
-    try:
-        parsed = json.loads(body)
-    except ValueError:
-        return None
-    if not isinstance(parsed, dict) or set(parsed) != set(FIELDS):
-        return None
-    if not all(isinstance(value, str) and value for value in parsed.values()):
-        return None
-    return {name: parsed[name] for name in FIELDS}
 
 
 def main() -> None:

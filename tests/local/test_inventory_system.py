@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import threading
-import time
 import urllib.error
 import urllib.request
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from local.inventory_system import KINDS, InventorySystem
-from local.ports import free_port, listens
+from local.inventory_system import InventorySystem
 from tests.stack import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -88,19 +80,3 @@ def test_an_answer_may_never_come(system: InventorySystem) -> None:
     with pytest.raises(TimeoutError):
         get(system, "/v1/inventories/lost-1", timeout=0.3)
     assert get(system, "/v1/inventories/lost-1")[0] == 200
-
-
-def test_names_of_kinds_do_not_overlap() -> None:
-    assert not [(one, other) for one in KINDS for other in KINDS if one != other and one.startswith(other)]
-
-
-def test_it_runs_as_a_program_and_ends_when_asked() -> None:
-    port = free_port()
-    command = [sys.executable, "-m", "local.inventory_system", "--port", str(port)]
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:  # noqa: S603 - ours
-        until = time.monotonic() + 20
-        while not listens(port) and time.monotonic() < until:
-            threading.Event().wait(0.05)
-        assert listens(port)
-        process.terminate()
-        assert process.wait(timeout=10) == -15

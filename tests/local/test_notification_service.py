@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import threading
 import time
 import urllib.error
 import urllib.request
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from local.notification_service import KINDS, NotificationService
-from local.ports import free_port, listens
 from tests.stack import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -109,19 +102,3 @@ def test_a_slow_answer_comes(service: NotificationService) -> None:
     began = time.monotonic()
     assert ask(service, "slow-1")[0] == 201
     assert time.monotonic() - began >= 0.3
-
-
-def test_names_of_kinds_do_not_overlap() -> None:
-    assert not [(one, other) for one in KINDS for other in KINDS if one != other and one.startswith(other)]
-
-
-def test_it_runs_as_a_program_and_ends_when_asked() -> None:
-    port = free_port()
-    command = [sys.executable, "-m", "local.notification_service", "--port", str(port)]
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:  # noqa: S603 - ours
-        until = time.monotonic() + 20
-        while not listens(port) and time.monotonic() < until:
-            threading.Event().wait(0.05)
-        assert listens(port)
-        process.terminate()
-        assert process.wait(timeout=10) == -15

@@ -9,19 +9,14 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from local.ledger import BEHAVIOURS
-from local.ports import free_port
 from local.provider import Provider
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -194,22 +189,3 @@ def test_a_request_that_is_none_is_refused(provider: Provider, body: object, key
     status, answer, _ = charge(provider, body, key)
 
     assert (status, answer["code"]) == (400, code)
-
-
-def test_prefixes_of_behaviours_do_not_overlap() -> None:
-    assert not [(one, other) for one in BEHAVIOURS for other in BEHAVIOURS if one != other and one.startswith(other)]
-
-
-def test_it_runs_as_a_program_and_ends_when_asked() -> None:
-    port = free_port()
-    command = [sys.executable, "-m", "local.provider", "--port", str(port)]
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:  # noqa: S603 - ours
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        for _ in range(400):
-            try:
-                assert json.loads(opener.open(f"http://127.0.0.1:{port}/health", timeout=1).read()) == {"status": "ok"}
-                break
-            except urllib.error.URLError:
-                threading.Event().wait(0.05)
-        process.terminate()
-        assert process.wait(timeout=10) == -15

@@ -1,0 +1,63 @@
+"""What the stand-ins of outside systems share: they read what they know, tell their kinds apart, and run as programs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from local.inventory_system import KINDS as INVENTORIES
+from local.ledger import BEHAVIOURS
+from local.notification_service import KINDS as NOTICES
+from local.outside import fields_of
+from local.ports import free_port, listens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("kinds", [BEHAVIOURS, INVENTORIES, NOTICES])
+def test_names_of_kinds_do_not_overlap(kinds: Iterable[str]) -> None:
+    assert not [(one, other) for one in kinds for other in kinds if one != other and one.startswith(other)]
+
+
+@pytest.mark.parametrize("module", ["provider", "inventory_system", "notification_service"])
+def test_it_runs_as_a_program_and_ends_when_asked(module: str) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", f"local.{module}", "--port", str(port)]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:  # noqa: S603 - ours
+        until = time.monotonic() + 20
+        while not listens(port) and time.monotonic() < until:
+            threading.Event().wait(0.05)
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(f"http://127.0.0.1:{port}/health", timeout=5) as answer:
+            assert json.loads(answer.read()) == {"status": "ok"}
+        process.terminate()
+        assert process.wait(timeout=10) == -15
+
+
+@pytest.mark.parametrize(
+    ("body", "read"),
+    [
+        (b'{"version": 2, "user": "ann"}', {"user": "ann", "version": 2}),
+        (b'{"version": "2", "user": "ann"}', None),
+        (b'{"version": true, "user": "ann"}', None),
+        (b'{"version": 2, "user": ""}', None),
+        (b'{"version": 2}', None),
+        (b'{"version": 2, "user": "ann", "more": 1}', None),
+        (b"[]", None),
+        (b"{", None),
+        (b"\xff", None),
+    ],
+)
+def test_a_body_is_read_if_it_has_all_fields_and_no_more(body: bytes, read: object) -> None:
+    assert fields_of(body, {"user": str, "version": int}) == read
