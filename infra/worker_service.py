@@ -10,7 +10,6 @@ from constructs import Construct
 
 from infra.constructs.alarms import QueueAlarms
 from infra.constructs.function import Function, Shape
-from infra.constructs.lookout import Mapped
 from infra.constructs.mapping import consume_queue
 from infra.constructs.queue_pair import QueuePair
 from infra.grants import CONSUME, JOB_RECORDS, OUTBOX_WRITE, SEND, TABLE, allow_queue, allow_table
@@ -62,7 +61,7 @@ class WorkerService(Construct):
         )
         self.function = function.resource
         self._grant(function.role)
-        self.mapped = Mapped(worker, consume_queue(self, worker, self.queues.source, self.function))
+        self.mapped = consume_queue(self, worker, self.queues.source, self.function)
         QueueAlarms(self, "Alarms", worker=worker, queues=self.queues, topic=foundation.topic)
         stack, name = Stack.of(self), camel(worker.name)
         CfnOutput(stack, f"Queue{name}", value=self.queues.source.queue_url)

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from aws_cdk import ArnFormat, CfnOutput, Stack
+from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
 from infra.constructs.function import Function, Place, Shape
 from infra.constructs.sweeper import EVERY
-from infra.grants import BRAKE, BRAKES, allow, allow_table
+from infra.grants import BRAKES, allow_table
 
 if TYPE_CHECKING:
-    from aws_cdk import aws_lambda as lambda_
-
     from infra.constructs.foundation import Foundation
     from infra.constructs.function import Package
-    from shared.worker import Worker
+    from infra.constructs.mapping import Mapped
 
 SHAPE = Shape(
     module="functions.lookout",
@@ -28,29 +26,6 @@ SHAPE = Shape(
     timeout=timedelta(seconds=30),
     memory=256,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Mapped:
-    """A worker's event source mapping, as functions that brake it are told."""
-
-    worker: Worker
-    mapping: lambda_.CfnEventSourceMapping
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """Its id and its declared concurrency, by the worker's name."""
-        return {self.worker.name: f"{self.mapping.ref} {self.worker.max_concurrency}"}
-
-    def let_brake(self, function: Function) -> None:
-        """Let a function pause and free it."""
-        arn = Stack.of(self.mapping).format_arn(
-            service="lambda",
-            resource="event-source-mapping",
-            resource_name=self.mapping.ref,
-            arn_format=ArnFormat.COLON_RESOURCE_NAME,
-        )
-        allow(function.role, BRAKE, arn)
 
 
 class Lookout(Construct):

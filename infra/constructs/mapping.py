@@ -6,16 +6,21 @@ Both always report failed items one by one. A mapping of SQS never filters: what
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_lambda as lambda_
+
+from infra.grants import BRAKE, allow
 
 if TYPE_CHECKING:
     from aws_cdk import aws_dynamodb as dynamodb
     from aws_cdk import aws_sqs as sqs
     from constructs import Construct
 
+    from infra.constructs.function import Function
     from shared.worker import Worker
 
 PARTIAL_RESPONSES = ["ReportBatchItemFailures"]
@@ -28,11 +33,32 @@ STREAM_RECORD_AGE = timedelta(hours=6)  # a stream forgets after 24: the rest is
 ONLY_NEW_ITEMS = json.dumps({"eventName": ["INSERT"]})
 
 
-def consume_queue(
-    scope: Construct, worker: Worker, queue: sqs.IQueue, function: lambda_.IFunction
-) -> lambda_.CfnEventSourceMapping:
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """A worker's event source mapping, as functions that brake it are told."""
+
+    worker: Worker
+    mapping: lambda_.CfnEventSourceMapping
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Its id and its declared concurrency, by the worker's name."""
+        return {self.worker.name: f"{self.mapping.ref} {self.worker.max_concurrency}"}
+
+    def let_brake(self, function: Function) -> None:
+        """Let a function pause and free it."""
+        arn = Stack.of(self.mapping).format_arn(
+            service="lambda",
+            resource="event-source-mapping",
+            resource_name=self.mapping.ref,
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        allow(function.role, BRAKE, arn)
+
+
+def consume_queue(scope: Construct, worker: Worker, queue: sqs.IQueue, function: lambda_.IFunction) -> Mapped:
     """Feed a worker's queue to its consumer, at most `max_concurrency` batches at one time."""
-    return lambda_.CfnEventSourceMapping(
+    mapping = lambda_.CfnEventSourceMapping(
         scope,
         "Mapping",
         function_name=function.function_name,
@@ -42,6 +68,7 @@ def consume_queue(
         function_response_types=PARTIAL_RESPONSES,
         scaling_config=lambda_.CfnEventSourceMapping.ScalingConfigProperty(maximum_concurrency=worker.max_concurrency),
     )
+    return Mapped(worker, mapping)
 
 
 def consume_stream(

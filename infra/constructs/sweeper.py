@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from infra.constructs.foundation import Foundation
     from infra.constructs.function import Package
-    from infra.constructs.lookout import Mapped
+    from infra.constructs.mapping import Mapped
 
 SHAPE = Shape(
     module="functions.outbox_sweeper",
