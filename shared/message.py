@@ -206,6 +206,14 @@ def read_message(body: str, encoding: str | None = None) -> Message:
     )
 
 
+def legible(body: str, encoding: str | None) -> Message | None:
+    """The message as `read_message` reads it; None if it cannot be read, now or before a deploy."""
+    try:
+        return read_message(body, encoding)
+    except (Malformed, NewerVersion):
+        return None
+
+
 def typed_payload(message: Message, job_types: JobTypes) -> tuple[Job[Any, Any], Payload]:
     """Find the job type, bring the payload to its current version, and validate it by the schema.
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from shared.errors import Malformed, Unavailable
+from shared.errors import Unavailable
 from shared.failpoints import Failpoint, failpoint
-from shared.message import read_message
+from shared.message import legible
 from shared.outbox import LONGEST_DELAY
 from shared.outcome import Failure
 from shared.producer import Outgoing, send_all
 from shared.telemetry import NO_JOB_TYPE
+from shared.wrapping import ENCODING_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -121,20 +122,13 @@ class Relay:
 
     def _park(self, posting: Posting, reason: str) -> None:
         """Keep it with its reason. First whoever waits for its job is told: what is parked is not looked at again."""
-        record = _record_of(posting)
-        if record is not None:
+        message = legible(posting.body, posting.attributes.get(ENCODING_ATTRIBUTE))
+        if message is not None and message.record is not None:
             now = self.clock.now()
-            self.records.give_up_unsent(record, Failure(now, "not-sendable", reason, "not-sendable"), now)
+            failure = Failure(now, "not-sendable", reason, "not-sendable")
+            self.records.give_up_unsent(message.record, failure, now)
             failpoint(Failpoint.RELAY_GAVE_UP)
         self.outbox.park(posting, reason)
         failpoint(Failpoint.RELAY_PARKED)
         self.telemetry.count("parked", NO_JOB_TYPE)
         self.telemetry.warn("parked", posting=posting.id, worker=posting.worker, reason=reason)
-
-
-def _record_of(posting: Posting) -> str | None:
-    """The job record that a posting's message names; None if it names none, or cannot be read."""
-    try:
-        return read_message(posting.body).record
-    except Malformed:
-        return None

@@ -11,9 +11,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol, assert_never
 
 from shared.dead_letter import dossier
-from shared.errors import ClaimLost, Malformed, NewerVersion, Refused, Unavailable
+from shared.errors import ClaimLost, Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
-from shared.message import read_message
+from shared.message import legible
 from shared.outbox import LONGEST_DELAY, LONGEST_SCHEDULE, Posting
 from shared.outcome import Completed, DeadLettered, Duplicate, Outcome, Postponed, Retried, Unknown
 from shared.retry import LONGEST_WAIT
@@ -113,7 +113,8 @@ class Settlement:
             return False
         name = f"{delivery.message_id}/{delivery.receive_count}"
         delay = min(max(after, timedelta(0)), LONGEST_SCHEDULE)
-        tenant = _tenant_of(delivery)
+        message = legible(delivery.body, delivery.text_attribute(ENCODING_ATTRIBUTE))
+        tenant = None if message is None else message.tenant
         posting = Posting(name, self.worker.name, delivery.body, delay, delivery.group, attributes, tenant=tenant)
         try:
             self.outbox.post(posting, self.clock.now())
@@ -155,11 +156,3 @@ class Settlement:
         if view is None or view.token != hold.token or view.ended:
             message = "The job has ended, or another attempt took it over."
             raise ClaimLost(message)
-
-
-def _tenant_of(delivery: Delivery) -> str | None:
-    """Whose turn the message takes, as far as it can be read."""
-    try:
-        return read_message(delivery.body, delivery.text_attribute(ENCODING_ATTRIBUTE)).tenant
-    except (Malformed, NewerVersion):
-        return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -14,7 +16,7 @@ from functions.outbox_relay import read_stream
 from shared.backends.aws import client
 from shared.backends.outbox import DynamoDBOutbox, read_posting, write_posting
 from shared.errors import EventError, Unavailable
-from shared.message import Message
+from shared.message import FORMAT, Message
 from shared.outbox import Posting
 from shared.producer import NotTaken, Outgoing
 from shared.relay import Relay
@@ -151,6 +153,24 @@ def test_a_job_that_nobody_waits_for_is_parked_alone() -> None:
         sent = Sent(refusing={posting.body}, final=True)
         sent.relay.relay([posting])
         assert (sent.given_up, sent.parked) == ({}, {"p1": "Code"})
+
+
+def test_a_job_is_told_whatever_its_message_is_encoded_in() -> None:
+    plain = accepted()
+    posting = replace(
+        plain, body=base64.b64encode(plain.body.encode()).decode(), attributes={"content-encoding": "base64"}
+    )
+    sent = Sent(refusing={posting.body}, final=True)
+    sent.relay.relay([posting])
+    assert (sent.given_up, sent.parked) == ({RECORD: "Code"}, {"p1": "Code"})
+
+
+def test_a_message_of_a_later_deploy_is_parked_and_stops_nobody() -> None:
+    body = json.dumps({**json.loads(accepted().body), "format": FORMAT + 1})
+    posting = Posting("p1", "payments", body)
+    sent = Sent(refusing={body}, final=True)
+    sent.relay.relay([posting, accepted("b" * 64)])
+    assert (sent.given_up, sent.parked) == ({}, {"p1": "Code"})
 
 
 def test_only_inserts_are_relayed() -> None:

@@ -3643,8 +3643,8 @@ MUTANTS = (
     Mutant(
         "a message that is sent anew keeps its turn",
         "shared/settlement.py",
-        "        tenant = _tenant_of(delivery)",
-        "        tenant = None",
+        "tenant = None if message is None else message.tenant",
+        "tenant = None",
         "tests/unit/test_fairness.py",
     ),
     Mutant(
@@ -4290,5 +4290,19 @@ MUTANTS = (
         "not any(report.fates[fate] for fate in GONE)",
         "not report.fates[Fate.REPLAYED]",
         "tests/ops/test_dlq.py",
+    ),
+    Mutant(
+        "a message of a later deploy that is parked stops nobody",
+        "shared/message.py",
+        "    except (Malformed, NewerVersion):\n        return None\n",
+        "    except Malformed:\n        return None\n",
+        "tests/functions/test_outbox_relay.py",
+    ),
+    Mutant(
+        "whoever waits for a job is told, whatever its message is encoded in",
+        "shared/relay.py",
+        "legible(posting.body, posting.attributes.get(ENCODING_ATTRIBUTE))",
+        "legible(posting.body, None)",
+        "tests/functions/test_outbox_relay.py",
     ),
 )
