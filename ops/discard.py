@@ -24,7 +24,7 @@ from shared.operator_records import Ending
 from shared.strict_json import json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ops.desk import Desk
@@ -112,7 +112,6 @@ class Discard:
     desk: Desk
     only: frozenset[str]
     archive: Archive
-    tell: Callable[[Discard], None] = lambda _: None
     fates: Counter[Thrown] = field(default_factory=Counter)
     left: list[tuple[Dossier, Thrown]] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
@@ -125,7 +124,7 @@ class Discard:
             OSError: the archive cannot be written; what is not in it is untouched.
         """
         while self._discard_some():
-            self.tell(self)
+            pass
 
     def _discard_some(self) -> bool:
         with self.desk.taken(self._chooses, CHUNK) as survey:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ops.dossier import Dossier
     from ops.tools import Tools
 
-MOST_READ = 100_000
-
 
 def selection_of(options: argparse.Namespace) -> Selection:
     """What was said about which letters are meant.
