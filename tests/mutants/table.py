@@ -3272,8 +3272,8 @@ MUTANTS = (
     Mutant(
         "a client is told of a job that can never be sent",
         "shared/relay.py",
-        "        if record is not None:\n            now",
-        "        if False:\n            now",
+        "        if message is not None and message.record is not None:\n",
+        "        if False:\n",
         "tests/functions/test_outbox_relay.py tests/functions/test_front_door_dies.py",
     ),
     Mutant(
