@@ -104,8 +104,9 @@ class Operations:
         """
         limit = _limit_of(query.get("limit"))
         after = Place.read(query["next"], owner) if "next" in query else None
-        page = self.jobs.page(owner, limit, after, self.clock.now())
-        body: dict[str, object] = {"operations": [_listed(job) for job in page.jobs]}
+        now = self.clock.now()
+        page = self.jobs.page(owner, limit, after, now)
+        body: dict[str, object] = {"operations": [_listed(job, now) for job in page.jobs]}
         if page.next is not None:
             body["next"] = page.next.written(owner)
         return answer(body)
@@ -141,11 +142,14 @@ def shown(operation: Operation) -> dict[str, object]:
         fields["error"] = operation.error
     if operation.run_at is not None:
         fields["run_at"] = operation.run_at.isoformat()
+    if (progress := operation.progress) is not None:
+        known = {} if progress.total is None else {"total": progress.total}
+        fields["progress"] = {"done": progress.done, **known, "note": progress.note, "at": progress.at.isoformat()}
     return fields
 
 
-def _listed(job: Listed) -> dict[str, object]:
-    fields = shown(operation_of(job.view))
+def _listed(job: Listed, now: datetime) -> dict[str, object]:
+    fields = shown(operation_of(job.view, now))
     return {name: fields[name] for name in ("operation_id", "job_type", "status")} | {
         "created_at": job.created_at.isoformat()
     }

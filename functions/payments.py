@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BaseModel, Field
 
 from functions.payment_provider import PAYMENT_PROVIDER, Charge, Declined, charge, find_charge, is_forgotten
+from shared.commit import Reconciliation
 from shared.consumer import consume
 from shared.errors import Ambiguous, DeadLetter, OutcomeUnknown
 from shared.job import job
-from shared.job_record import SYSTEM, Reconciliation, Status, record_id
+from shared.job_record import SYSTEM, Status, record_id
 from shared.outcome import Failed
 from shared.payload import Payload
 from shared.retry import Retry

@@ -59,7 +59,7 @@ def run_show(options: argparse.Namespace, tools: Tools) -> Exit:
     seen, _ = _seen(options, tools)
     view = seen.view
     fields = {
-        **described(seen, whole=options.payload),
+        **described(seen, tools.clock.now(), whole=options.payload),
         "replays": view.replays or None,
         "replayed_at": None if view.replayed is None else text_of(view.replayed.at),
         "replayed_by": None if view.replayed is None else view.replayed.by,

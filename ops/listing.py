@@ -12,6 +12,7 @@ from shared.owned_jobs import MOST_LISTED, Place
 
 if TYPE_CHECKING:
     import argparse
+    from datetime import datetime
 
     from ops.tools import Tools
     from shared.owned_jobs import Listed
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
         jobs = tools.owned(tools.deployed(options.stack).jobs_table)
         page = jobs.page(options.owner, options.limit, after, tools.clock.now())
     place = None if page.next is None else page.next.written(options.owner)
-    rows = [_row(job) for job in page.jobs]
+    rows = [_row(job, tools.clock.now()) for job in page.jobs]
     if options.json:
         tools.show({"operations": rows, "next": place}, as_json=True)
         return Exit.DONE
@@ -60,8 +61,8 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
     return Exit.DONE
 
 
-def _row(job: Listed) -> dict[str, str]:
-    operation = operation_of(job.view)
+def _row(job: Listed, now: datetime) -> dict[str, str]:
+    operation = operation_of(job.view, now)
     return {
         "operation_id": operation.operation_id,
         "job_type": operation.job_type,

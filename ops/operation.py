@@ -10,7 +10,7 @@ from ops import listing
 from ops.exits import CommandError, Exit
 from ops.explained import explained
 from ops.payloads import shown_payload
-from ops.watch import Watch, exit_of
+from ops.watch import Watch, exit_of, told
 from shared.operation import OF_JOB, OperationStatus, operation_of
 from shared.trace import read_trace
 
@@ -54,13 +54,14 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
         seen = jobs.look(record)
         if options.watch:
             seen = Watch(jobs, record, tools, timedelta(seconds=options.timeout)).until_over(seen)
+        now = tools.clock.now()
     if seen is None:
         message = (
             "There is no such operation: it was never accepted, no worker has begun it yet (its message is on the queue:"
             " --watch waits for it), or it ended over 30 days ago."
         )
         raise CommandError(message, Exit.ABSENT)
-    tools.show(described(seen, whole=options.payload), as_json=options.json)
+    tools.show(described(seen, now, whole=options.payload), as_json=options.json)
     return exit_of(OF_JOB[seen.view.status], watched=options.watch)
 
 
@@ -77,10 +78,10 @@ def record_named(text: str) -> str:
     return found[1]
 
 
-def described(seen: Seen, *, whole: bool) -> Mapping[str, object]:
+def described(seen: Seen, now: datetime, *, whole: bool) -> Mapping[str, object]:
     """What is shown of a job. Its key, payload and result may hold what is personal: only if `whole`."""
     view = seen.view
-    operation = operation_of(view)
+    operation = operation_of(view, now)
     payload = None if view.payload is None else shown_payload(operation.job_type, view.payload)
     private = {"idempotency_key": view.names.get("idempotency_key"), "payload": payload, "result": view.result}
     return {
@@ -96,6 +97,9 @@ def described(seen: Seen, *, whole: bool) -> Mapping[str, object]:
         "claimed_until": _text(view.claim_until) if operation.status is OperationStatus.RUNNING else None,
         "ended_at": _text(view.ended_at),
         "trace_id": None if (trace := read_trace(view.trace)) is None else trace.trace_id,
+        "progress": None if view.progress is None else told(view.progress),
+        "progress_at": None if view.progress is None else _text(view.progress.at),
+        "checkpoints": view.checkpoints or None,
         "deaths": view.death or None,
         "sent_anew": view.rescues or None,
         "error": None if operation.error is None else operation.error.get("code"),

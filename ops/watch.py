@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, assert_never
 
+from rich.console import Group
 from rich.live import Live
+from rich.progress_bar import ProgressBar
 from rich.spinner import Spinner
 from rich.text import Text
 
 from ops.exits import Exit
 from shared.errors import Unavailable
-from shared.operation import OF_JOB, OperationStatus
+from shared.operation import OF_JOB, OperationStatus, operation_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,8 +22,10 @@ if TYPE_CHECKING:
 
     from ops.jobs import Jobs, Seen
     from ops.tools import Tools
+    from shared.commit import Progress
 
 PAUSE = timedelta(seconds=2)  # as the front door advises its clients
+BAR = 40  # columns
 LONGEST_PAUSE = timedelta(seconds=30)  # while the job waits for its time
 NOT_BEGUN = "there is no such operation yet: if it was enqueued, its message is on the queue"
 
@@ -40,10 +44,10 @@ class Watch:
         with _Line(self.tools) as tell:
             return self._look_on(seen, tell)
 
-    def _look_on(self, last: Seen | None, tell: Callable[[str], None]) -> Seen | None:
+    def _look_on(self, last: Seen | None, tell: Callable[[str, float | None], None]) -> Seen | None:
         deadline = self.tools.clock.monotonic() + self.patience.total_seconds()
         while last is None or not _is_over(OF_JOB[last.view.status]):
-            tell(NOT_BEGUN if last is None else line_of(last, self.tools.clock.now()))
+            tell(NOT_BEGUN if last is None else line_of(last, self.tools.clock.now()), share_of(last))
             left = deadline - self.tools.clock.monotonic()
             if left <= 0:
                 break
@@ -51,7 +55,7 @@ class Watch:
             try:
                 last = self.jobs.look(self.record)
             except Unavailable as error:  # it may answer the next time; the patience ends it
-                tell(f"not seen: {error}")
+                tell(f"not seen: {error}", share_of(last))
         return last
 
     def _pause(self, seen: Seen | None) -> timedelta:
@@ -61,7 +65,7 @@ class Watch:
 
 
 class _Line:
-    """Where the state is told while we watch: one live line on a terminal, elsewhere a line for each change."""
+    """Where the state is told while we watch: a live line and a bar on a terminal, elsewhere a line for each change."""
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
@@ -69,7 +73,7 @@ class _Line:
         self._spinner = Spinner("dots")
         self._live = Live(self._spinner, console=tools.err, transient=True) if tools.err.is_terminal else None
 
-    def __enter__(self) -> Callable[[str], None]:
+    def __enter__(self) -> Callable[[str, float | None], None]:
         if self._live is not None:
             self._live.start()
         return self._tell
@@ -78,9 +82,11 @@ class _Line:
         if self._live is not None:
             self._live.stop()
 
-    def _tell(self, line: str) -> None:
+    def _tell(self, line: str, share: float | None) -> None:
         if self._live is not None:
             self._spinner.update(text=Text(line))
+            bar = None if share is None else ProgressBar(total=1.0, completed=share, width=BAR)
+            self._live.update(self._spinner if bar is None else Group(self._spinner, bar), refresh=True)
         elif line != self._told:
             self._tools.tell(line)
         self._told = line
@@ -105,10 +111,26 @@ def exit_of(status: OperationStatus, *, watched: bool) -> Exit:
     assert_never(status)
 
 
+def share_of(seen: Seen | None) -> float | None:
+    """The part of the job that is done, between 0 and 1; None where nobody knows."""
+    progress = None if seen is None else seen.view.progress
+    if progress is None or not progress.total:
+        return None
+    return min(progress.done / progress.total, 1.0)
+
+
+def told(progress: Progress) -> str:
+    """How far a job is, in words."""
+    of = "" if progress.total is None else f" of {progress.total:,}"
+    return f"{progress.done:,}{of}{f' {progress.note}' if progress.note else ''}"
+
+
 def line_of(seen: Seen, now: datetime) -> str:
     """How it stands, in a line."""
     view = seen.view
-    line = f"{view.names.get('job_type', 'job')}: {OF_JOB[view.status]}, attempts {view.attempts}"
+    line = f"{view.names.get('job_type', 'job')}: {operation_of(view, now).status}, attempts {view.attempts}"
+    if view.progress is not None:
+        line += f", {told(view.progress)}"
     if view.not_before is not None and view.not_before > now:
         line += f", not before {view.not_before:%H:%M:%S}"
     if view.last_failure is not None:

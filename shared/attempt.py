@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
+from shared.commit import Commit, Release
 from shared.errors import (
     ClaimLost,
+    HandOver,
+    InvalidationFailed,
     LeaseLost,
     NoAnswer,
     NotNow,
@@ -25,7 +28,7 @@ from shared.errors import (
     Unrepeatable,
 )
 from shared.failpoints import Failpoint, failpoint
-from shared.job_record import Commit, Release, Status
+from shared.job_record import Status
 from shared.limits import check_value
 from shared.outbox import posting_of
 from shared.outcome import Because, DeadLettered, Failed, Outcome, Postponed, Retried, Unknown, failure_of, is_spent
@@ -71,8 +74,10 @@ class Attempts:
     def make(self, run: Run, granted: Granted, work: UnitOfWork) -> Committed | Outcome:
         """Run the handler and commit; or tell how it ended otherwise."""
         try:
+            if work.steps is not None:
+                work.steps.resume()
             commit = commit_of(run.job(run.payload, work), work)
-            tags = work.tags
+            tags = work.staged.tags
             failpoint(Failpoint.HANDLED)
             self.records.commit(granted.hold, commit, self.here.clock.now())
         except (OutcomeUnknown, Unrepeatable) as error:
@@ -147,13 +152,14 @@ class Attempts:
                 postponed = self.later(run.delivery, because, after)
                 self._release(granted, Release(now + postponed.after, gives_attempt_back=True))
                 return postponed
-            case Stopping():
+            case Stopping() | HandOver():
                 self._release(granted, Release(now, gives_attempt_back=True))
-                return Postponed(timedelta(0), Because.STOPPING)
-            case LeaseLost():
-                self.telemetry.count("lease_lost", run.job.name)
+                return Postponed(timedelta(0), Because.STOPPING if isinstance(error, Stopping) else Because.HANDED_OVER)
+            case LeaseLost() | InvalidationFailed():
+                because = Because.LEASE_LOST if isinstance(error, LeaseLost) else Because.INVALIDATION_FAILED
+                self.telemetry.count(because.replace("-", "_"), run.job.name)
                 self._release(granted, Release(now, gives_attempt_back=True))
-                return self.postponed(run.delivery, Because.LEASE_LOST)
+                return self.postponed(run.delivery, because)
         return None
 
     def _stopped(self, run: Run, granted: Granted, work: UnitOfWork, error: OutcomeUnknown | Unrepeatable) -> Outcome:
@@ -207,7 +213,16 @@ def commit_of(result: object, work: UnitOfWork) -> Commit:
     if text is not None and len(text.encode()) > RESULT_BYTES:
         message = f"The result has {len(text.encode())} bytes, {RESULT_BYTES} are kept: return a reference."
         raise Refused(message)
-    return Commit(status, text, tuple(tag.bare for tag in work.tags), work.writes, work.postings, work.reconciliations)
+    tags = tuple(tag.bare for tag in work.staged.tags)
+    return Commit(
+        status,
+        text,
+        tags,
+        work.staged.writes,
+        work.staged.postings,
+        work.staged.reconciliations,
+        progress=None if work.steps is None else work.steps.progress,
+    )
 
 
 def _json_of(result: object) -> str:

@@ -48,18 +48,33 @@ class Claim(JobRequest):
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """The job is held; this is its attempt number `attempt`, counted at the claim; the first one began at `begun_at`."""
+    """The job is held; this is its attempt number `attempt`, counted at the claim; the first one began at `begun_at`.
+
+    It goes on behind its last checkpoint, as the record has it.
+    """
 
     hold: Hold
     attempt: int
     first_failure: Failure | None = None
     last_failure: Failure | None = None
     begun_at: datetime | None = None
+    checkpoints: int = 0
+    checkpoint: str | None = None
+    checkpoint_tags: tuple[Tag, ...] = ()
 
     @classmethod
     def of(cls, hold: Hold, view: JobView) -> Granted:
         """What a record says once it is held."""
-        return cls(hold, view.attempts, view.first_failure, view.last_failure, view.begun_at)
+        return cls(
+            hold,
+            view.attempts,
+            view.first_failure,
+            view.last_failure,
+            view.begun_at,
+            view.checkpoints,
+            view.checkpoint,
+            view.checkpoint_tags,
+        )
 
 
 @dataclass(frozen=True, slots=True)

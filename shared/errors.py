@@ -59,6 +59,14 @@ class Stopping(TahanError):  # noqa: N818
     """The process was asked to end: stop, the job goes back to the queue with its attempt."""
 
 
+class HandOver(TahanError):  # noqa: N818
+    """Too little time is left for the next step: let it fly, the job goes on behind its checkpoint in the next invocation."""
+
+
+class InvalidationFailed(TahanError):  # noqa: N818
+    """A checkpoint is committed, and its cache tags are not dropped: the job is postponed, and goes on when they are."""
+
+
 class CacheUnavailable(TahanError):  # noqa: N818
     """Redis did not answer, or not as it should: what it holds may be lost, so nothing may depend on it."""
 

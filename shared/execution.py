@@ -27,6 +27,7 @@ from shared.errors import CacheUnavailable, Malformed, NewerVersion, Refused, Se
 from shared.failpoints import Failpoint, failpoint
 from shared.job import WithoutLease
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Outcome, Postponed, failure_of, told
+from shared.steps import Steps
 from shared.telemetry import NO_JOB_TYPE
 from shared.unit_of_work import UnitOfWork
 
@@ -206,6 +207,7 @@ class Execution:
             trace=run.trace,
             tenant=run.message.tenant,
             fifo=self.worker.fifo,
+            steps=Steps(self.records, granted, self.locking.leases.drop, deadline, self.here.clock),
             random=self.here.random,
             fences=partial(self.records.fence, granted.hold, run.locks[0]) if run.locks else None,
         )

@@ -28,6 +28,9 @@ class Failpoint(StrEnum):
     CALLED = "called"  # its answer is here
     BEAT_CLAIM = "beat-claim"  # a heartbeat has prolonged the claim
     BEAT_MESSAGE = "beat-message"  # and hidden the message for longer
+    CHECKPOINTED = "checkpointed"  # a step is committed, its tags are not dropped
+    STEP_INVALIDATED = "step-invalidated"
+    PROGRESS_TOLD = "progress-told"
     HANDLED = "handled"  # the handler has returned, nothing is written
     COMMITTED = "committed"
     CLAIM_RELEASED = "claim-released"

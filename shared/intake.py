@@ -138,7 +138,7 @@ class Intake:
         answer = self.accepts.accept(self._acceptance(asked, 0, now), now)
         if not isinstance(answer, Accepted | Replayed):
             raise OtherPayloadForKey(*_REUSED)
-        return asked.receipt(answer)
+        return asked.receipt(answer, now)
 
     def _accept_generation(self, asked: _Asked, now: datetime) -> Receipt:
         """Find the job that is active under this key, or accept the next."""
@@ -153,7 +153,7 @@ class Intake:
                 case OtherPayload():
                     raise OtherPayloadForKey(*_REUSED)
                 case Accepted() | Replayed():
-                    return asked.receipt(answer)
+                    return asked.receipt(answer, now)
         message = "Other requests with the same key get in the way."
         raise Unavailable(message, dependency="dynamodb")
 
@@ -181,7 +181,7 @@ class Intake:
         view = None if record is None else self.records.view(record)
         if view is None or view.names.get("owner") != owner:
             return None
-        return operation_of(view)
+        return operation_of(view, self.here.clock.now())
 
     def cancel(self, owner: str, operation_id: str) -> Operation | None:
         """Cancel the owner's operation if it has not begun, and give it as it is then; None as for `look`.
@@ -191,7 +191,7 @@ class Intake:
         """
         record = record_of(operation_id)
         view = None if record is None else self.accepts.cancel(record, owner, self.here.clock.now())
-        return None if view is None else operation_of(view)
+        return None if view is None else operation_of(view, self.here.clock.now())
 
     def _acceptance(self, asked: _Asked, generation: int, now: datetime) -> Acceptance:
         message = replace(asked.message, record=asked.record(generation))
@@ -222,10 +222,10 @@ class _Asked:
     message: Message
     fingerprint: str
 
-    def receipt(self, answer: Accepted | Replayed) -> Receipt:
+    def receipt(self, answer: Accepted | Replayed, now: datetime) -> Receipt:
         """What the client is told."""
         trace_id = None if self.message.trace is None else self.message.trace.trace_id
-        return Receipt(operation_of(answer.view), isinstance(answer, Replayed), trace_id)
+        return Receipt(operation_of(answer.view, now), isinstance(answer, Replayed), trace_id)
 
     def record(self, generation: int) -> str:
         """The job record of that generation of the key."""

@@ -12,14 +12,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from shared.errors import Refused
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shared.claim import Answer, Claim
-    from shared.item import Write
-    from shared.outbox import Posting
+    from shared.commit import Checkpoint, Commit, Progress, Release
     from shared.outcome import Failure
     from shared.tag import Tag
 
@@ -94,56 +91,6 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
-class Reconciliation:
-    """How a reconciling job settles an unknown one, in its own commit.
-
-    The settled record takes over the commit's tags. With status RETRYING the job runs again; the message that makes it run belongs into the same unit of work.
-    """
-
-    record: str
-    status: Status
-    result: str | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse a status that settles nothing.
-
-        Raises:
-            Refused: with those that do.
-        """
-        if self.status not in {Status.COMPLETED, Status.FAILED, Status.RETRYING}:
-            message = f"An unknown job is settled as completed, failed or retrying, not as {self.status.value}."
-            raise Refused(message)
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """All that one transaction does: business writes, outbox items, the record's end, and an unknown job's settlement."""
-
-    status: Status
-    result: str | None = None
-    tags: tuple[Tag, ...] = ()
-    writes: tuple[Write, ...] = ()
-    postings: tuple[Posting, ...] = ()
-    reconciliations: tuple[Reconciliation, ...] = ()
-    failure: Failure | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """How an attempt that committed nothing gives the job back.
-
-    Attributes:
-        not_before: when the next attempt may begin.
-        failure: what went wrong; None where nothing did.
-        gives_attempt_back: whether the attempt is not counted.
-    """
-
-    not_before: datetime
-    failure: Failure | None = None
-    gives_attempt_back: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Replayed:
     """The last time a job was made ready to run again from the dead-letter queue.
 
@@ -173,6 +120,8 @@ class JobView:
         intents: the attempts that were about to make a call which cannot be repeated, by dependency.
         failures: of the attempts that were spent, the oldest first; a replay keeps the last few.
         replays: how often it was replayed from a dead-letter queue, and `replayed` tells of the last one.
+        checkpoints: how many steps of it are committed; `checkpoint` is the state of the last one, as JSON, and
+            `checkpoint_tags` what was to be invalidated after it.
     """
 
     record: str
@@ -202,6 +151,10 @@ class JobView:
     failures: tuple[Failure, ...] = ()
     replays: int = 0
     replayed: Replayed | None = None
+    checkpoints: int = 0
+    checkpoint: str | None = None
+    checkpoint_tags: tuple[Tag, ...] = ()
+    progress: Progress | None = None
     names: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -229,6 +182,23 @@ class JobRecords(Protocol):
             Conflict: an item read has changed; nothing was written.
             Refused: the store would refuse it whatever comes; nothing was written.
             Unavailable: it did not answer, or is busy. A later claim tells what happened.
+        """
+        ...
+
+    def checkpoint(self, hold: Hold, checkpoint: Checkpoint, now: datetime) -> None:
+        """Write a step in one transaction, if this attempt still holds the job and nothing it read has changed; it goes on.
+
+        Raises:
+            ClaimLost: Conflict, Refused, Unavailable: as for `commit`.
+        """
+        ...
+
+    def note_progress(self, hold: Hold, progress: Progress, now: datetime) -> None:
+        """Tell how far the job is.
+
+        Raises:
+            ClaimLost: it is no longer held by this attempt.
+            Unavailable: the store did not answer.
         """
         ...
 

@@ -164,6 +164,14 @@ class Leases:
         if tags or held:
             self.store.finish(tags, held)
 
+    def drop(self, tags: Sequence[Tag]) -> None:
+        """Invalidate tags while the leases are held.
+
+        Raises:
+            CacheUnavailable: some of it may not have happened.
+        """
+        self.finish(tags, ())
+
     def give_back(self, leases: Sequence[Lease]) -> None:
         """Give back those that are still kept; a failure only means that they end by themselves."""
         try:

@@ -13,6 +13,7 @@ from shared.job_record import Status
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from shared.commit import Progress
     from shared.job_record import JobView
 
 _ID = re.compile(r"op_([0-9a-f]{64})")
@@ -51,6 +52,7 @@ class Operation:
     Attributes:
         result: of a job that is done, as parsed JSON.
         run_at: before which a pending one does not run.
+        progress: how far a job is that tells so, or was when it told last.
         error: code (and detail, if the job gives one) of a job that failed, or the reason of a dead letter.
     """
 
@@ -60,6 +62,7 @@ class Operation:
     result: object = None
     error: dict[str, object] | None = None
     run_at: datetime | None = None
+    progress: Progress | None = None
 
     @property
     def is_final(self) -> bool:
@@ -67,9 +70,11 @@ class Operation:
         return self.status in FINAL
 
 
-def operation_of(view: JobView) -> Operation:
-    """A job record as its owner sees it."""
+def operation_of(view: JobView, now: datetime) -> Operation:
+    """A job record as its owner sees it. It is running while its attempt keeps its claim: one that died is retried."""
     status = OF_JOB[view.status]
+    if view.status is Status.RUNNING and view.claim_until is not None and view.claim_until < now:
+        status = OperationStatus.RETRYING
     result = None if view.result is None else json.loads(view.result)
     error: dict[str, object] | None = None
     if status is OperationStatus.FAILED:
@@ -77,7 +82,8 @@ def operation_of(view: JobView) -> Operation:
     elif status is OperationStatus.DEAD_LETTERED:
         error = {"code": "dead-lettered" if view.last_failure is None else view.last_failure.reason}
     waits = view.not_before if status is OperationStatus.PENDING else None
-    return Operation(view.names["operation_id"], view.names["job_type"], status, result, error, waits)
+    names = view.names
+    return Operation(names["operation_id"], names["job_type"], status, result, error, waits, view.progress)
 
 
 def record_of(operation_id: str) -> str | None:

@@ -35,6 +35,7 @@ class Because(StrEnum):
     INVALIDATION_FAILED = "invalidation-failed"  # the job is done, only its invalidation is missing
     BEHIND = "behind"  # a message of its FIFO group that comes back
     ASKED = "asked"  # the handler raised Postpone
+    HANDED_OVER = "handed-over"  # a long job goes on behind its checkpoint
     DEPENDENCY_OPEN = "dependency-open"  # its breaker is: nobody calls
     DEPENDENCY_LIMITED = "dependency-limited"  # its rate, concurrency or retry budget is used up
     DEPENDENCY_DOWN = "dependency-down"  # the call failed, as everybody's does

@@ -1,4 +1,4 @@
-"""Items read and staged: what was seen of each, and the one conditional write that comes of it."""
+"""What a unit of work stages for one transaction: of each item read one conditional write, and tags, messages, settled jobs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 from shared.errors import Refused
 from shared.item import Create, Delete, Item, Replace, Unchanged, Write
 from shared.limits import Value, check_item
+from shared.transaction import check_transaction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from shared.commit import Reconciliation
     from shared.item import ItemStore, Key
+    from shared.outbox import Posting
     from shared.table import Table
+    from shared.tag import Tag
 
 
 @dataclass(slots=True)
@@ -108,6 +112,61 @@ class Staging:
             message = f"{item.table.name} {'/'.join(item.key)} was changed since: go on with what update() gave back."
             raise Refused(message)
         return slot
+
+
+@dataclass(slots=True)
+class Staged:
+    """All that the next transaction of a unit of work does."""
+
+    items: Staging
+    _tags: dict[str, Tag] = field(default_factory=dict)
+    _postings: list[Posting] = field(default_factory=list)
+    _reconciliations: list[Reconciliation] = field(default_factory=list)
+
+    def tag(self, tag: Tag) -> None:
+        """Have a tag dropped after it."""
+        self._tags[tag.name] = tag.joined(self._tags.get(tag.name, tag))
+
+    def post(self, posting: Posting) -> None:
+        """Have a message sent."""
+        self._postings.append(posting)
+
+    def settle(self, reconciliation: Reconciliation) -> None:
+        """Settle an unknown job in it.
+
+        Raises:
+            Refused: it is settled here already.
+        """
+        if any(known.record == reconciliation.record for known in self._reconciliations):
+            message = "The unknown job is settled twice in this unit of work: keep one."
+            raise Refused(message)
+        self._reconciliations.append(reconciliation)
+
+    @property
+    def tags(self) -> tuple[Tag, ...]:
+        """Tags to invalidate after it."""
+        return tuple(self._tags.values())
+
+    @property
+    def postings(self) -> tuple[Posting, ...]:
+        """Messages to send."""
+        return tuple(self._postings)
+
+    @property
+    def reconciliations(self) -> tuple[Reconciliation, ...]:
+        """Unknown jobs to settle."""
+        return tuple(self._reconciliations)
+
+    @property
+    def writes(self) -> tuple[Write, ...]:
+        """Conditional writes, one for each item read or staged.
+
+        Raises:
+            Refused: all of it does not fit into one transaction.
+        """
+        writes = self.items.writes
+        check_transaction(writes, self._postings, self._reconciliations)
+        return writes
 
 
 def _refuse_owned(table: Table, attributes: Mapping[str, Any]) -> None:

@@ -11,8 +11,8 @@ from shared.limits import TRANSACTION_BYTES, TRANSACTION_ITEMS, check_item
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from shared.commit import Reconciliation
     from shared.item import Write
-    from shared.job_record import Reconciliation
     from shared.outbox import Posting
 
 RECORD_ITEMS = 1  # the job record's own place

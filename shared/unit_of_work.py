@@ -9,15 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random, SystemRandom
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from shared.errors import DeclarationError, Refused, Stopping
 from shared.failpoints import Failpoint, failpoint
-from shared.outbox import Posting, posting_of
-from shared.staging import Staging
+from shared.outbox import posting_of
+from shared.staging import Staged, Staging
 from shared.table import Access, Right, Table
 from shared.tag import Fresh, Tag, Version
-from shared.transaction import check_transaction
 
 if TYPE_CHECKING:
     import threading
@@ -26,11 +25,12 @@ if TYPE_CHECKING:
     from shared.cache_store import Loaded
     from shared.calls import Calls
     from shared.clock import Clock, Tokens
+    from shared.commit import Reconciliation
     from shared.dependency import Dependency, Reply
-    from shared.item import Item, ItemStore, Write
-    from shared.job_record import Reconciliation
+    from shared.item import Item, ItemStore
     from shared.limits import Value
     from shared.message import Message
+    from shared.steps import Steps
     from shared.trace import Trace
 
 TOMBSTONE_KEPT = timedelta(days=30)
@@ -56,6 +56,8 @@ class UnitOfWork:
         tenant: for whom the job is done; goes on in what is enqueued here.
         trace: of what asked for the job; goes on in what is enqueued and called here.
         fifo: whether the worker's own queue is one.
+        steps: of a job whose record is kept: its checkpoints and its progress.
+        staged: what the next transaction writes.
         deadline: when the handler must have returned.
     """
 
@@ -76,16 +78,14 @@ class UnitOfWork:
     trace: Trace | None = None
     tenant: str | None = None
     fifo: bool = False
+    steps: Steps | None = None
     random: Random = field(default_factory=SystemRandom)
     _number: int | None = None
-    _staging: Staging = field(init=False)
-    _tags: dict[str, Tag] = field(default_factory=dict)
-    _postings: list[Posting] = field(default_factory=list)
-    _reconciliations: list[Reconciliation] = field(default_factory=list)
+    staged: Staged = field(init=False)
 
     def __post_init__(self) -> None:
         """Begin with nothing read or staged."""
-        self._staging = Staging(self.items)
+        self.staged = Staged(Staging(self.items))
 
     def time_left(self) -> timedelta:
         """Time until the deadline; negative when it has passed."""
@@ -118,7 +118,7 @@ class UnitOfWork:
         """
         self.check()
         self._demand(table, Right.READ)
-        found = self._staging.read(table, key)
+        found = self.staged.items.read(table, key)
         failpoint(Failpoint.ITEM_READ)
         return found
 
@@ -129,7 +129,7 @@ class UnitOfWork:
             Refused: DynamoDB would refuse it, or the item is known to exist.
         """
         self._demand(table, Right.READ_WRITE)
-        return self._staging.create(table, attributes)
+        return self.staged.items.create(table, attributes)
 
     def update(self, item: Item, **changes: Value) -> Item:
         """Stage changed attributes of an item read or created here; the commit fails if it has changed by then.
@@ -138,7 +138,7 @@ class UnitOfWork:
             Refused: DynamoDB would refuse it, or the item does not come from this unit of work.
         """
         self._demand(item.table, Right.READ_WRITE)
-        return self._staging.update(item, changes)
+        return self.staged.items.update(item, changes)
 
     def delete(self, item: Item) -> None:
         """Stage the deletion of an item read here; a tombstone keeps its version for 30 days.
@@ -147,7 +147,7 @@ class UnitOfWork:
             Refused: the item does not come from this unit of work.
         """
         self._demand(item.table, Right.READ_WRITE)
-        self._staging.delete(item, self.clock.now() + TOMBSTONE_KEPT)
+        self.staged.items.delete(item, self.clock.now() + TOMBSTONE_KEPT)
 
     def invalidate(self, *tags: str, version: int | Version | None = None) -> None:
         """Have cache tags dropped after the commit; with a version, older values stay out of the cache for a while.
@@ -157,7 +157,7 @@ class UnitOfWork:
         """
         floor = version if version is None or isinstance(version, Version) else Version(version)
         for tag in [Tag(name, floor) for name in tags]:  # all are looked at before one is kept
-            self._tags[tag.name] = tag.joined(self._tags.get(tag.name, tag))
+            self.staged.tag(tag)
 
     def refresh(self, tag: str, name: str, entry: Loaded) -> None:
         """Have a cache tag dropped after the commit, and one of its entries moved forward instead of forgotten.
@@ -173,8 +173,7 @@ class UnitOfWork:
         if entry.version is None:
             message = "Only an entry with a version can be refreshed: without one nobody can tell old from new."
             raise Refused(message)
-        fresh = Tag(tag, entry.version, Fresh(name, entry, Lifetimes().of(entry, self.random)))
-        self._tags[tag] = fresh.joined(self._tags.get(tag, fresh))
+        self.staged.tag(Tag(tag, entry.version, Fresh(name, entry, Lifetimes().of(entry, self.random))))
 
     def enqueue(
         self,
@@ -201,8 +200,7 @@ class UnitOfWork:
             text = "A FIFO queue runs a group in order: it takes neither a delay nor `run_at` of single messages."
             raise Refused(text)
         named = self.named(message)
-        posting = posting_of(named, self.tokens(), to, delay=longer, group=group, ordered=ordered)
-        self._postings.append(posting)
+        self.staged.post(posting_of(named, self.tokens(), to, delay=longer, group=group, ordered=ordered))
 
     def named(self, message: Message) -> Message:
         """The message as it is sent from here, with this job's trace, and for this job's tenant if it names none."""
@@ -215,10 +213,58 @@ class UnitOfWork:
         Raises:
             Refused: the job is settled here already.
         """
-        if any(known.record == reconciliation.record for known in self._reconciliations):
-            message = "The unknown job is settled twice in this unit of work: keep one."
+        self.staged.settle(reconciliation)
+
+    @property
+    def last_checkpoint(self) -> Mapping[str, Any] | None:
+        """The state of the job's last checkpoint, of this attempt or an earlier one; None before the first.
+
+        It may have been written by the code of an earlier deploy.
+        """
+        return None if self.steps is None else self.steps.last
+
+    def checkpoint(self, state: Mapping[str, Value], *, needs: timedelta | None = None) -> None:
+        """Commit what is staged, with the job still held: whoever takes it over goes on from this state.
+
+        What was read before is forgotten: read it anew, its version has changed. The tags are dropped right after the
+        commit. With too little time left for the next step the job goes on in the next invocation, and no attempt is
+        spent.
+
+        Args:
+            state: from where to go on, up to 16 KB as JSON: a line, an offset, a charge's name.
+            needs: what the next step needs of time; by default half as long again as the longest one so far.
+
+        Raises:
+            HandOver: the next invocation goes on. Let it fly, as what `check` raises, which looks after the commit.
+            Conflict: something read has changed; nothing of this step was written.
+            Refused: it cannot be kept, or does not fit into one transaction.
+            Unavailable: no answer.
+        """
+        if self.staged.reconciliations:
+            message = "An unknown job is settled in the commit that ends this one, not at a checkpoint."
             raise Refused(message)
-        self._reconciliations.append(reconciliation)
+        steps = self._demand_steps()
+        steps.commit(state, self.staged)
+        self.staged = Staged(Staging(self.items))
+        self.check()
+        steps.go_on(needs)
+
+    def progress(self, done: int, total: int | None = None, note: str = "") -> None:
+        """Tell those who wait how far the job is: written every two seconds at most, and with each commit.
+
+        Raises:
+            Refused: a number below 0, or a note of over 200 characters.
+            ClaimLost: another attempt took the job over.
+        """
+        self._demand_steps().note(done, total, note)
+
+    def _demand_steps(self) -> Steps:
+        if self.steps is None:
+            message = (
+                "This unit of work has no job record: only a delivery that is executed has checkpoints and progress."
+            )
+            raise DeclarationError(message)
+        return self.steps
 
     def fencing_number(self) -> int:
         """A number for an outside system that keeps the highest it has seen: it grows with each attempt on the lock key.
@@ -263,32 +309,6 @@ class UnitOfWork:
                 )
         text = f"The job calls {dependency.name!r} without declaring it: add it to `uses`."
         raise DeclarationError(text)
-
-    @property
-    def tags(self) -> tuple[Tag, ...]:
-        """Tags to invalidate after the commit."""
-        return tuple(self._tags.values())
-
-    @property
-    def postings(self) -> tuple[Posting, ...]:
-        """Messages to send."""
-        return tuple(self._postings)
-
-    @property
-    def reconciliations(self) -> tuple[Reconciliation, ...]:
-        """Unknown jobs to settle."""
-        return tuple(self._reconciliations)
-
-    @property
-    def writes(self) -> tuple[Write, ...]:
-        """Conditional writes, one for each item read or staged.
-
-        Raises:
-            Refused: they do not fit into one transaction.
-        """
-        writes = self._staging.writes
-        check_transaction(writes, self._postings, self._reconciliations)
-        return writes
 
     def _demand(self, table: Table, right: Right) -> None:
         for use in self.uses:

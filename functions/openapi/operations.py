@@ -23,6 +23,7 @@ from functions.openapi.parts import (
 from functions.openapi.reads import ETAG_HEADER, ETAGS
 from functions.operations import USUALLY_LISTED
 from functions.resources import RESOURCES
+from shared.commit import NOTE_LENGTH
 from shared.intake import BODY_BYTES, FIRST_VERSION
 from shared.message import KEY_LENGTH
 from shared.operation import OperationStatus
@@ -61,6 +62,18 @@ RUN_AT = {
 VERSION_OF = (
     "Of the payload's schema. The highest is described here; earlier ones that are still read are brought to it."
 )
+PROGRESS: Json = {
+    "type": "object",
+    "description": "How far a long job is, or was when it told last; it decides nothing.",
+    "properties": {
+        "done": {"type": "integer", "minimum": 0},
+        "total": {"type": "integer", "minimum": 0, "description": "Absent while nobody knows it"},
+        "note": {"type": "string", "maxLength": NOTE_LENGTH},
+        "at": {"type": "string", "format": "date-time"},
+    },
+    "required": ["done", "note", "at"],
+    "additionalProperties": False,
+}
 OUTDATED = problem(
     HTTPStatus.PRECONDITION_FAILED,
     "It is at another version (`ETag`), or is not there, or not the caller's",
@@ -70,11 +83,16 @@ OUTDATED = problem(
 
 def schemas(jobs: Iterable[Job[Any, Any]]) -> dict[str, Json]:
     """The schemas of the operations, payloads and results of these job types."""
-    found: dict[str, Json] = {"OperationError": ERROR}
+    found: dict[str, Json] = {"OperationError": ERROR, "Progress": PROGRESS}
     for job in jobs:
         name = _camel(job.name)
         found[f"{name}Payload"] = _lifted(TypeAdapter(job.payload).json_schema(ref_template=REF), found)
-        properties = {**_always(job), "error": ref("OperationError"), "run_at": RUN_AT["schema"]}
+        properties = {
+            **_always(job),
+            "error": ref("OperationError"),
+            "run_at": RUN_AT["schema"],
+            "progress": ref("Progress"),
+        }
         if (result := _result_of(job)) is not None:
             found[f"{name}Result"] = _lifted(
                 TypeAdapter(result).json_schema(mode="serialization", ref_template=REF), found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools.utilities.idempotency.exceptions import IdempotencyItemAlreadyExistsError
@@ -18,6 +19,7 @@ from shared.errors import ClaimLost, Conflict, NoAnswer, Refused, Unavailable
 from shared.job_record import Hold, JobView, Status
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
     from random import Random
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from shared.backends.job_record_layer import JobRecordLayer
     from shared.claim import Claim
     from shared.clock import Clock
-    from shared.job_record import Commit, Release
+    from shared.commit import Checkpoint, Commit, Progress, Release
     from shared.outcome import Failure
 
 CLAIMS = 3  # a claim that keeps losing races is postponed
@@ -80,17 +82,36 @@ class DynamoDBJobRecords:
         """Write everything in one transaction."""
         layer = self.layer.for_attempt(hold, now)
         layer.commit = commit
+        # Our own override of Powertools' seam.
+        write = partial(layer._update_record, DataRecord(hold.record))  # noqa: SLF001
+        self._transact(hold, write, lambda view: view.status is commit.status)
+
+    def checkpoint(self, hold: Hold, checkpoint: Checkpoint, now: datetime) -> None:
+        """Write a step in one transaction."""
+        write = partial(self.layer.for_attempt(hold, now).write_step, checkpoint)
+        self._transact(
+            hold, write, lambda view: view.status is Status.RUNNING and view.checkpoints == checkpoint.number
+        )
+
+    def note_progress(self, hold: Hold, progress: Progress, now: datetime) -> None:
+        """Tell how far the job is."""
+        layer = self.layer.for_attempt(hold, now)
+        with translated("dynamodb"), _held(hold, None):
+            layer.note_progress(progress)
+
+    def _transact(self, hold: Hold, write: Callable[[], None], is_done: Callable[[JobView], bool]) -> None:
+        """Run a transaction of this attempt; `is_done` tells by the record, which names its token, whether an earlier try did."""
         for left in reversed(range(COMMITS)):
             try:
                 with translated("dynamodb"):
-                    layer._update_record(DataRecord(hold.record))  # noqa: SLF001 - our own override
+                    write()
             except ClientError as error:
                 if error.response["Error"]["Code"] != "TransactionCanceledException":
                     raise
-                if self._cancelled(hold, commit, error, last=not left):
+                if self._cancelled(hold, is_done, error, last=not left):
                     return
             except Unavailable as error:
-                if self._was_committed(hold, commit, error):
+                if self._was_written(hold, is_done, error):
                     return
                 raise
             else:
@@ -147,8 +168,8 @@ class DynamoDBJobRecords:
         item = answer.get("Item")
         return None if item is None else read_view(record, item)
 
-    def _was_committed(self, hold: Hold, commit: Commit, error: Unavailable) -> bool:
-        """Look whether a commit that got no answer is there.
+    def _was_written(self, hold: Hold, is_done: Callable[[JobView], bool], error: Unavailable) -> bool:
+        """Look whether a transaction that got no answer is there.
 
         Raises:
             NoAnswer: this got no answer either.
@@ -157,11 +178,11 @@ class DynamoDBJobRecords:
             view = self._read(hold.record)
         except Unavailable:
             raise NoAnswer(str(error), dependency="dynamodb") from error
-        return view is not None and view.token == hold.token and view.status is commit.status
+        return view is not None and view.token == hold.token and is_done(view)
 
     @staticmethod
-    def _cancelled(hold: Hold, commit: Commit, error: ClientError, *, last: bool) -> bool:
-        """Read the reasons: True if our own earlier try did commit, False if another try may.
+    def _cancelled(hold: Hold, is_done: Callable[[JobView], bool], error: ClientError, *, last: bool) -> bool:
+        """Read the reasons: True if our own earlier try did it, False if another try may.
 
         Raises:
             ClaimLost: the record is no longer ours.
@@ -173,7 +194,7 @@ class DynamoDBJobRecords:
         codes = [reason.get("Code", "None") for reason in reasons]
         if codes and codes[0] == CONDITION_FAILED:
             item = reasons[0].get("Item", {})
-            if item.get("attempt_token", {}).get("S") == hold.token and item["status"]["S"] == commit.status.value:
+            if item.get("attempt_token", {}).get("S") == hold.token and is_done(read_view(hold.record, item)):
                 return True
             message = "Another attempt holds the job, or it was cancelled."
             raise ClaimLost(message) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shared.backends.job_record_item import LOOK_AT, UNENDED, WATCHED, names_in, uses, watched_from
+from shared.backends.job_record_item import LOOK_AT, STEPS, UNENDED, WATCHED, names_in, uses, watched_from
 from shared.claim import is_another_job, names_before
 from shared.clock import to_millis
 from shared.job_record import Status, operation_id
@@ -69,9 +69,9 @@ def begin_anew(claim: Claim, now: datetime, seen: JobView) -> dict[str, Any]:
     else:
         stay += " AND #expires = :seen_expires"
         values[":seen_expires"] = {"N": str(int(seen.expires.timestamp()))}
-    # What a dead letter's job may have done outside is remembered in its next life, too.
+    # What a dead letter's job did or may have done is remembered in its next life, too.
     if is_another_job(seen, claim, now):
-        update = f"begun_at = :now_text, {_BEGIN_ANEW}, intents"
+        update = f"begun_at = :now_text, {_BEGIN_ANEW}, intents, {STEPS}"
     else:
         update = f"begun_at = if_not_exists(begun_at, :now_text), {_BEGIN_ANEW}"
     if claim.reopens is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from shared.backends.outbox import shard_of
 from shared.clock import from_millis
+from shared.commit import Progress
 from shared.job_record import LOST_AFTER, JobView, Replayed, Status
 from shared.outcome import Failure
 from shared.tag import Tag, Version
@@ -32,6 +33,7 @@ WATCHED = f"{UNENDED}, {LOOK_AT}"
 LISTED_FOR = "listed_for"
 UNFINISHED_OF = "unfinished_of"  # removed when the job first ends; a dead letter and an unknown outcome are ends, too
 CREATED_AT = "created_at"
+STEPS = "checkpoints, checkpoint, checkpoint_tags, progress"
 OPEN = f"{WATCHED}, {UNFINISHED_OF}"  # what is removed when the job ends
 
 
@@ -74,6 +76,10 @@ def read_view(record: str, item: dict[str, Any]) -> JobView:
         failures=read_failures(item.get("failures", {}).get("L", [])),
         replays=number("replays") or 0,
         replayed=read_replayed(item.get("replayed")),
+        checkpoints=number("checkpoints") or 0,
+        checkpoint=text("checkpoint"),
+        checkpoint_tags=tuple(read_tag(tag) for tag in item.get("checkpoint_tags", {}).get("L", [])),
+        progress=read_progress(item.get("progress")),
         names={
             name: item[name]["S"] for name in ("owner", "job_type", "idempotency_key", "operation_id") if name in item
         },
@@ -140,6 +146,21 @@ def read_replayed(value: dict[str, Any] | None) -> Replayed | None:
         return None
     names = value["M"]
     return Replayed(int(names["death"]["N"]), datetime.fromisoformat(names["at"]["S"]), names["by"]["S"])
+
+
+def write_progress(progress: Progress) -> dict[str, Any]:
+    """The progress as a DynamoDB map."""
+    names = {"done": {"N": str(progress.done)}, "at": {"S": progress.at.isoformat()}, "note": {"S": progress.note}}
+    return {"M": {**names, **({} if progress.total is None else {"total": {"N": str(progress.total)}})}}
+
+
+def read_progress(value: dict[str, Any] | None) -> Progress | None:
+    """The progress from its map."""
+    if value is None:
+        return None
+    names = value["M"]
+    total = int(names["total"]["N"]) if "total" in names else None
+    return Progress(int(names["done"]["N"]), datetime.fromisoformat(names["at"]["S"]), total, names["note"]["S"])
 
 
 def watched_from(record: str, now: datetime) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from shared.backends.job_record_item import (
     read_view,
     watched_from,
     write_failure,
+    write_progress,
     write_tag,
 )
 from shared.backends.outbox import write_posting
@@ -37,10 +38,12 @@ if TYPE_CHECKING:
 
     from shared.backends.dynamodb import DynamoDBItems
     from shared.claim import Claim
-    from shared.job_record import Commit, Hold, JobView, Reconciliation, Release
+    from shared.commit import Checkpoint, Commit, Progress, Reconciliation, Release
+    from shared.job_record import Hold, JobView
     from shared.outcome import Failure
 
 
+_HELD = "#token = :token AND #status = :running"
 _NOTED = "failures = list_append(if_not_exists(failures, :no_failures), :failures)"
 
 
@@ -128,16 +131,35 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
 
     def _update_record(self, data_record: DataRecord) -> None:  # noqa: ARG002 - Powertools' signature
         """Commit: the record's end, the unit of work and the outbox in one transaction."""
-        entries = [
-            self._end(),
-            *(self._reconciliation(reconciliation) for reconciliation in self.commit.reconciliations),
-        ]
-        entries += [self.items.entry(write) for write in self.commit.writes]
-        for number, posting in enumerate(self.commit.postings):
+        settled = [self._reconciliation(reconciliation) for reconciliation in self.commit.reconciliations]
+        self._transact([self._end(), *settled], self.commit, self.hold.token[:36])
+
+    def write_step(self, checkpoint: Checkpoint) -> None:
+        """A checkpoint: the record still held, what the step has staged and the outbox in one transaction."""
+        values: dict[str, Any] = {
+            ":token": {"S": self.hold.token},
+            ":running": {"S": Status.RUNNING.value},
+            ":now": {"S": self.now.isoformat()},
+            ":number": {"N": str(checkpoint.number)},
+            ":state": {"S": checkpoint.state},
+            ":tags": {"L": [write_tag(tag) for tag in checkpoint.tags]},
+        }
+        sets = "updated_at = :now, checkpoints = :number, checkpoint = :state, checkpoint_tags = :tags"
+        if checkpoint.progress is not None:
+            sets += ", progress = :progress"
+            values[":progress"] = write_progress(checkpoint.progress)
+        once = "(attribute_not_exists(checkpoints) OR checkpoints < :number)"
+        held = self._conditional(self.hold.record, f"SET {sets}", f"{_HELD} AND {once}", values)
+        name = f"{self.hold.token[:24]}{checkpoint.number:012}"  # each transaction of an attempt has one of its own
+        self._transact([held], checkpoint, name)
+
+    def _transact(self, records: list[dict[str, Any]], staged: Commit | Checkpoint, name: str) -> None:
+        entries = [*records, *(self.items.entry(write) for write in staged.writes)]
+        for number, posting in enumerate(staged.postings):
             item = write_posting(posting, self.now, number)
             fresh = {"ConditionExpression": "attribute_not_exists(id)"}
             entries.append({"Put": {"TableName": self.outbox_table, "Item": item, **fresh}})
-        self.client.transact_write_items(TransactItems=entries, ClientRequestToken=self.hold.token[:36])  # type: ignore[arg-type]
+        self.client.transact_write_items(TransactItems=entries, ClientRequestToken=name)  # type: ignore[arg-type]
 
     def _end(self) -> dict[str, Any]:
         commit = self.commit
@@ -150,9 +172,12 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         if commit.failure is not None:
             sets += ["last_failure = :failure", "first_failure = if_not_exists(first_failure, :failure)"]
             values[":failure"] = write_failure(commit.failure)
+        if commit.progress is not None:
+            sets.append("progress = :progress")
+            values[":progress"] = write_progress(commit.progress)
         removes = ["#until", OPEN, *self._finish(commit.status, commit.result, sets, values)]
         update = f"SET {', '.join(sets)} REMOVE {', '.join(removes)}"
-        return self._conditional(self.hold.record, update, "#token = :token AND #status = :running", values)
+        return self._conditional(self.hold.record, update, _HELD, values)
 
     def _reconciliation(self, reconciliation: Reconciliation) -> dict[str, Any]:
         # The tags go along: a copy of the settled job's message repeats the invalidation of this commit.
@@ -182,7 +207,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         sets += ["#expires = :expires", "#ttl = :ttl"]
         values[":expires"] = {"N": str(self._get_expiry_timestamp())}
         values[":ttl"] = {"N": str(int((self.now + RETENTION + EXPIRY_MARGIN).timestamp()))}
-        return ["payload"]
+        return ["payload", "checkpoint", "checkpoint_tags"]
 
     def _conditional(self, record: str, update: str, condition: str, values: dict[str, Any]) -> dict[str, Any]:
         used = f"{update} {condition}"
@@ -223,8 +248,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             if not release.gives_attempt_back:
                 sets += f", {_NOTED}"
                 values |= _noted(release.failure)
-        condition = "#token = :token AND #status = :running"
-        update = self._conditional(self.hold.record, f"SET {sets} REMOVE #until", condition, values)
+        update = self._conditional(self.hold.record, f"SET {sets} REMOVE #until", _HELD, values)
         self.client.update_item(**update["Update"])
 
     def prolong(self, until: datetime) -> None:
@@ -235,8 +259,17 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             ":now": {"S": self.now.isoformat()},
             ":until": {"N": str(to_millis(until))},
         }
-        held = "#token = :token AND #status = :running"
-        update = self._conditional(self.hold.record, "SET #until = :until, updated_at = :now", held, values)
+        update = self._conditional(self.hold.record, "SET #until = :until, updated_at = :now", _HELD, values)
+        self.client.update_item(**update["Update"])
+
+    def note_progress(self, progress: Progress) -> None:
+        """Tell how far the job is, if the attempt still holds it."""
+        values = {
+            ":token": {"S": self.hold.token},
+            ":running": {"S": Status.RUNNING.value},
+            ":progress": write_progress(progress),
+        }
+        update = self._conditional(self.hold.record, "SET progress = :progress", _HELD, values)
         self.client.update_item(**update["Update"])
 
     def bury(self, death: int, failure: Failure) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from shared.claim import Claim
     from shared.clock import Clock
-    from shared.job_record import Commit, Reconciliation, Release
+    from shared.commit import Checkpoint, Commit, Progress, Reconciliation, Release
     from shared.outcome import Failure
     from shared.tag import Tag
 
@@ -62,7 +62,15 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended):
                 names=names,
             )
             if seen is not None and not is_another_job(seen, claim, now):
-                fresh = replace(fresh, begun_at=seen.begun_at or now, intents=seen.intents)
+                fresh = replace(
+                    fresh,
+                    begun_at=seen.begun_at or now,
+                    intents=seen.intents,
+                    checkpoints=seen.checkpoints,
+                    checkpoint=seen.checkpoint,
+                    checkpoint_tags=seen.checkpoint_tags,
+                    progress=seen.progress,
+                )
             view = seen if step is Step.INCREMENT and seen is not None else fresh
             granted = replace(
                 view,
@@ -85,16 +93,11 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended):
             if view is not None and view.token == hold.token and view.status is commit.status:
                 return
             view = self._held(hold)
-            for write in commit.writes:
-                self.demand(write)
             for reconciliation in commit.reconciliations:
                 self._demand_unknown(reconciliation)
-            for write in commit.writes:
-                self.apply(write)
+            self._write(commit, now)
             for reconciliation in commit.reconciliations:
                 self._settle(reconciliation, commit.tags, now)
-            for posting in commit.postings:
-                self.put_posting(posting, now)
             final = commit.status is not Status.UNKNOWN
             self.unfinished.discard(hold.record)
             self.records[hold.record] = replace(
@@ -109,7 +112,42 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended):
                 expires=now + RETENTION if final else None,
                 first_failure=view.first_failure or commit.failure,
                 last_failure=commit.failure or view.last_failure,
+                checkpoint=None if final else view.checkpoint,
+                checkpoint_tags=() if final else view.checkpoint_tags,
+                progress=commit.progress or view.progress,
             )
+
+    def checkpoint(self, hold: Hold, checkpoint: Checkpoint, now: datetime) -> None:
+        """Write a step, or nothing."""
+        with self.lock:
+            view = self._held(hold)
+            if view.checkpoints == checkpoint.number:
+                return
+            if view.checkpoints > checkpoint.number:
+                raise ClaimLost(_LOST)
+            self._write(checkpoint, now)
+            self.records[hold.record] = replace(
+                view,
+                checkpoints=checkpoint.number,
+                checkpoint=checkpoint.state,
+                checkpoint_tags=checkpoint.tags,
+                progress=checkpoint.progress or view.progress,
+            )
+
+    def note_progress(self, hold: Hold, progress: Progress, now: datetime) -> None:
+        """Tell how far the job is."""
+        del now
+        with self.lock:
+            self.records[hold.record] = replace(self._held(hold), progress=progress)
+
+    def _write(self, staged: Commit | Checkpoint, now: datetime) -> None:
+        """Write what is staged, if all that was read is as it was."""
+        for write in staged.writes:
+            self.demand(write)
+        for write in staged.writes:
+            self.apply(write)
+        for posting in staged.postings:
+            self.put_posting(posting, now)
 
     def release(self, hold: Hold, release: Release, now: datetime) -> None:
         """Give the job back."""

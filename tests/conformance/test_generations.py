@@ -12,7 +12,8 @@ import pytest
 from shared.acceptance import Accepted, OtherPayload, Overtaken, Replayed
 from shared.backends.memory_database import MemoryDatabase
 from shared.claim import NAMES_KEPT, Ended, Granted, HeldByOther, KeyReused, Step, decide
-from shared.job_record import RETENTION, Commit, Status, record_id
+from shared.commit import Commit
+from shared.job_record import RETENTION, Status, record_id
 from shared.outbox import LONGEST_SCHEDULE
 from tests.conformance.test_acceptances import asked, claim_of, doors
 from tests.conformance.test_job_records import FAILURE, again, claim, granted

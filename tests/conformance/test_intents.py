@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from shared.commit import Commit, Reconciliation, Release
 from shared.errors import ClaimLost
-from shared.job_record import RETENTION, Commit, Reconciliation, Release, Status
+from shared.job_record import RETENTION, Status
 from tests.conformance.test_job_records import FAILURE, again, claim, granted
 from tests.world import START
 

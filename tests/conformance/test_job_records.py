@@ -12,9 +12,10 @@ import pytest
 from aws_lambda_powertools.utilities.idempotency.exceptions import IdempotencyItemAlreadyExistsError
 
 from shared.claim import Claim, Ended, Granted, HeldByOther, KeyReused, Spent, StaleCopy, TooEarly
+from shared.commit import Commit, Reconciliation, Release
 from shared.errors import ClaimLost, Conflict
 from shared.item import Create, Delete, Replace, Unchanged, Write
-from shared.job_record import Commit, Hold, Reconciliation, Release, Status, record_id
+from shared.job_record import Hold, Status, record_id
 from shared.outbox import Posting
 from shared.outcome import Failure
 from shared.tag import Tag, Version

@@ -14,8 +14,9 @@ from shared.backends.memory_operator import MemoryOperatorRecords
 from shared.backends.memory_owned_jobs import MemoryOwnedJobs
 from shared.backends.unended import DynamoDBUnended
 from shared.claim import Granted, StaleCopy
+from shared.commit import Commit, Release
 from shared.errors import ClaimLost, Unavailable
-from shared.job_record import LOST_AFTER, RETENTION, Commit, Hold, JobView, Release, Replayed, Status
+from shared.job_record import LOST_AFTER, RETENTION, Hold, JobView, Replayed, Status
 from shared.limits import PAYLOAD_BYTES, TRANSACTION_BYTES
 from shared.operator_records import FAILURES_KEPT, TOGETHER, Ending, Reopening
 from shared.outbox import SHARDS

@@ -11,7 +11,8 @@ import pytest
 
 from shared.backends.memory_database import MemoryDatabase
 from shared.backends.outbox import DynamoDBOutbox, read_posting, write_posting
-from shared.job_record import Commit, Hold, Status
+from shared.commit import Commit
+from shared.job_record import Hold, Status
 from shared.outbox import SHARDS, Overdue, Posting
 from tests.conformance.test_job_records import claim
 from tests.world import START, FakeClock

@@ -12,8 +12,9 @@ import pytest
 from shared.backends.memory_database import MemoryDatabase
 from shared.backends.memory_owned_jobs import MemoryOwnedJobs
 from shared.claim import Granted
+from shared.commit import Commit, Reconciliation, Release
 from shared.errors import Malformed, Unavailable
-from shared.job_record import RETENTION, SYSTEM, Commit, Reconciliation, Release, Status, record_id
+from shared.job_record import RETENTION, SYSTEM, Status, record_id
 from shared.outcome import Failure
 from shared.owned_jobs import MOST_LISTED, Place
 from tests.conformance.test_acceptances import asked, claim_of

@@ -12,8 +12,9 @@ import pytest
 from shared.backends.memory_database import MemoryDatabase
 from shared.backends.unended import DynamoDBUnended
 from shared.claim import Granted
+from shared.commit import Commit, Release
 from shared.errors import ClaimLost
-from shared.job_record import LOST_AFTER, Commit, JobView, Release, Status
+from shared.job_record import LOST_AFTER, JobView, Status
 from shared.message import Message, fingerprint
 from shared.outbox import SHARDS
 from tests.conformance.test_acceptances import asked, claim_of, doors

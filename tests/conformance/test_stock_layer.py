@@ -9,8 +9,9 @@ import pytest
 from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer, IdempotencyConfig
 from aws_lambda_powertools.utilities.idempotency.exceptions import IdempotencyItemNotFoundError
 
+from shared.commit import Commit, Release
 from shared.errors import ClaimLost
-from shared.job_record import Commit, Release, Status
+from shared.job_record import Status
 from tests.conformance.test_job_records import again, claim, granted
 from tests.world import START, FakeClock
 

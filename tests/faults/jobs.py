@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 BREWS = Table("brews", key="id")
 BARRELS = Table("barrels", key="id")
+CASKS = Table("casks", key="id")
 STEPS = 5
 STEP = timedelta(seconds=4)  # at the pace of 1
 
@@ -52,6 +53,35 @@ def brew(payload: Brew, work: UnitOfWork) -> dict[str, int]:
         work.update(pot, times=times + 1)
     work.invalidate(f"pot/{payload.pot}")
     return {"number": number}
+
+
+class Age(Payload):
+    """Age something."""
+
+    cask: str
+
+
+YEARS = 3
+
+
+@job(
+    "age",
+    timeout=timedelta(seconds=60),
+    max_latency=timedelta(minutes=10),
+    heartbeat=timedelta(seconds=10),
+    retry=Retry(max_attempts=5, base=timedelta(seconds=10), cap=timedelta(seconds=20)),
+    lock=lambda payload: f"cask/{payload.cask}",
+    uses=(CASKS.read_write,),
+)
+def age(payload: Age, work: UnitOfWork) -> dict[str, int]:
+    """A year is a step, and none is lived twice."""
+    begun = 0 if work.last_checkpoint is None else int(work.last_checkpoint["years"])
+    for year in range(begun, YEARS):
+        work.create(CASKS, id=f"{payload.cask}/{year}")
+        work.invalidate(f"cask/{payload.cask}/{year}")
+        work.progress(year + 1, YEARS, "years")
+        work.checkpoint({"years": year + 1})
+    return {"begun": begun}
 
 
 class Pour(Payload):
@@ -108,6 +138,6 @@ class Impatient(Worker):
 
 
 PACE = 0.1
-CRASHING = Worker("payments", jobs=(*payments.WORKER.jobs, brew, pour, charge_blind), batch_size=3)
+CRASHING = Worker("payments", jobs=(*payments.WORKER.jobs, brew, age, pour, charge_blind), batch_size=3)
 IMPATIENT = Impatient("payments", jobs=payments.WORKER.jobs, batch_size=3)
 WORKERS = {"crashing": CRASHING, "impatient": IMPATIENT}

@@ -20,12 +20,13 @@ from functions.payments import CapturePayment, capture_payment
 from local.cached import CachedTags
 from shared.acceptance import Acceptance
 from shared.claim import Claim
+from shared.commit import Release
 from shared.failpoints import Failpoint
-from shared.job_record import SYSTEM, Hold, Release, Status, record_id
+from shared.job_record import SYSTEM, Hold, Status, record_id
 from shared.message import Message, fingerprint
 from shared.outbox import Posting
 from tests.aws import CREDENTIALS
-from tests.faults.jobs import BREWS, CRASHING, IMPATIENT
+from tests.faults.jobs import BREWS, CASKS, CRASHING, IMPATIENT, YEARS
 from tests.faults.lives import Life, cached_status
 from tests.modes import MODE, Mode, chosen
 from tests.stack import new_stack
@@ -157,6 +158,27 @@ def hopeless(scene: Scene) -> None:
     scene.send_capture("no such order")
 
 
+def aged_once(scene: Scene) -> None:
+    for year in range(YEARS):
+        item = scene.stack.database.items.read(CASKS, (f"{scene.name}/{year}",))
+        assert item is not None
+        assert item.version == 1
+    records = scene.stack.database.records(scene.stack.runtime.clock)
+    view = records.view(record_id(SYSTEM, "age", scene.name))
+    assert view is not None
+    assert (view.status, view.checkpoints) == (Status.COMPLETED, YEARS)
+    assert view.progress is not None
+    assert (view.progress.done, view.progress.total) == (YEARS, YEARS)
+    assert scene.tags.present([f"cask/{scene.name}/{year}" for year in range(YEARS)]) == frozenset()
+    assert scene.stack.dead_letters() == []
+
+
+def ageing(scene: Scene) -> None:
+    for year in range(YEARS):
+        scene.tags.fill(f"cask/{scene.name}/{year}", "as it was before")
+    scene.send("age", {"cask": scene.name})
+
+
 def brewing(scene: Scene) -> None:
     scene.send("brew", {"pot": scene.name})
 
@@ -264,6 +286,7 @@ def read_as_paid(scene: Scene) -> None:
 Step = Callable[[Scene], None]
 PAYING = (capture, None, paid_once)
 BREWING = (brewing, None, brewed_once)
+AGEING = (ageing, None, aged_once)
 READING = (read_through, read_and_paid, read_as_paid)
 RELAYING = (posted, None, parked_and_the_others_sent)
 SCENES: dict[Failpoint, tuple[Step, Step | None, Step]] = {
@@ -278,6 +301,9 @@ SCENES: dict[Failpoint, tuple[Step, Step | None, Step]] = {
     Failpoint.CALLED: PAYING,
     Failpoint.BEAT_CLAIM: BREWING,
     Failpoint.BEAT_MESSAGE: BREWING,
+    Failpoint.CHECKPOINTED: AGEING,
+    Failpoint.STEP_INVALIDATED: AGEING,
+    Failpoint.PROGRESS_TOLD: AGEING,
     Failpoint.HANDLED: PAYING,
     Failpoint.COMMITTED: PAYING,
     Failpoint.CLAIM_RELEASED: (busy, None, paid_once),

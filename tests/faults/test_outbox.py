@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared.claim import Claim
+from shared.commit import Commit
 from shared.errors import ClaimLost
 from shared.failpoints import Failpoint
-from shared.job_record import SYSTEM, Commit, Hold, Status, record_id
+from shared.job_record import SYSTEM, Hold, Status, record_id
 from shared.outbox import Posting
 from tests.aws import CREDENTIALS
 from tests.faults.lives import Life

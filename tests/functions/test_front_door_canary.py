@@ -17,7 +17,8 @@ from shared.backends.owned_jobs import DynamoDBOwnedJobs
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.claim import Granted
 from shared.clock import SystemClock
-from shared.job_record import Commit, Status
+from shared.commit import Commit
+from shared.job_record import Status
 from tests.conformance.test_acceptances import asked, claim_of
 from tests.door import LOOK, Client, payload
 

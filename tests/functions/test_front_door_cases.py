@@ -15,7 +15,8 @@ from botocore.exceptions import ClientError
 
 from functions import front_door
 from shared.claim import Granted
-from shared.job_record import RETENTION, Commit, Status
+from shared.commit import Commit
+from shared.job_record import RETENTION, Status
 from shared.settings import OwnerLimits
 from tests.conformance.test_acceptances import asked, claim_of
 from tests.door import Client, payload

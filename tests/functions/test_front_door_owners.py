@@ -15,6 +15,7 @@ from functions.answers import HEADERS
 from functions.operations import shown
 from functions.routes import ROUTES
 from shared.backends.memory_rates import MemoryRates
+from shared.commit import Progress
 from shared.job_record import Status
 from shared.operation import OF_JOB, operation_of
 from shared.outcome import Failure
@@ -179,7 +180,7 @@ def test_api6_a_key_tells_nobody_whether_another_has_used_it(street: Street) -> 
     assert street.http.post(payload("other"), key="foreign", user="user-3")[0] == 202
 
 
-ALLOWED = {"operation_id", "job_type", "status", "result", "error", "run_at"}
+ALLOWED = {"operation_id", "job_type", "status", "result", "error", "run_at", "progress"}
 
 
 @pytest.mark.parametrize("status", Status)
@@ -198,12 +199,15 @@ def test_api3_nothing_leaves_the_house_but_what_is_listed(street: Street, status
         claim_until=START,
         not_before=START,
         attempts=7,
+        checkpoint=f'{{"at":"{secret}"}}',
+        checkpoints=3,
+        progress=Progress(3, START, 9, "rows"),
         result='{"charge_id":"c"}',
     )
     street.house.database.records[record] = full
     code, body, headers = street.http.get(street.ids["own"])
     assert (code, body["status"]) == (200, OF_JOB[status])
-    assert body == shown(operation_of(full))
+    assert body == shown(operation_of(full, START))
     assert set(body) <= ALLOWED
     assert secret not in json.dumps([body, headers])
 

@@ -258,8 +258,8 @@ def sync(work: UnitOfWork) -> object:
 def test_a_user_whom_the_system_does_not_know_is_told_so() -> None:
     work = work_on(lambda *request: Reply(404, {"code": "unknown_user"}))
     assert sync(work) == Failed("unknown_user", "the inventory system does not know the user")
-    assert [type(write) for write in work.writes] == [Unchanged]
-    assert work.tags == ()
+    assert [type(write) for write in work.staged.writes] == [Unchanged]
+    assert work.staged.tags == ()
 
 
 def test_a_user_id_is_one_segment_of_the_path_whatever_it_holds() -> None:
@@ -295,7 +295,7 @@ def test_an_inventory_that_no_transaction_holds_is_refused_before_anything_is_st
     with pytest.raises(DeadLetter) as caught:
         sync(work)
     assert caught.value.reason == "inventory-too-large"
-    assert [type(write) for write in work.writes] == [Unchanged]
+    assert [type(write) for write in work.staged.writes] == [Unchanged]
 
 
 def test_pages_without_an_end_are_left() -> None:
@@ -346,9 +346,9 @@ def test_the_writes_of_a_copy_are_conditional_each() -> None:
     result = sync(work)
     assert isinstance(result, BaseModel)
     assert result.model_dump() == {"user_id": "u", "snapshot": "s-1", "lines": 3, "version": 1}
-    assert [type(write) for write in work.writes] == [Create, Create]
-    assert not {Replace, Delete} & {type(write) for write in work.writes}
-    assert work.tags == (Tag(inventory_tag("u"), Version(1)),)
+    assert [type(write) for write in work.staged.writes] == [Create, Create]
+    assert not {Replace, Delete} & {type(write) for write in work.staged.writes}
+    assert work.staged.tags == (Tag(inventory_tag("u"), Version(1)),)
 
 
 def test_what_the_stand_in_calls_huge_is_over_the_limit() -> None:

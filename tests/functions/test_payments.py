@@ -121,7 +121,7 @@ def capture(work: UnitOfWork) -> object:
 def test_r2_1_a_paid_order_is_left_alone() -> None:
     work = work_on({**ORDER, "status": "paid", "charge_id": "ch_1"}, never)
     capture(work)
-    assert [type(write).__name__ for write in work.writes] == ["Unchanged"]
+    assert [type(write).__name__ for write in work.staged.writes] == ["Unchanged"]
 
 
 @pytest.mark.parametrize(
@@ -147,10 +147,10 @@ def test_r2_1_the_providers_key_names_the_payment_intent_not_the_job() -> None:
 
     work = work_on(ORDER, answer)
     capture(work)
-    (write,) = work.writes
+    (write,) = work.staged.writes
     assert isinstance(write, Replace)
     assert (write.table, write.attributes["status"], keys) == (ORDERS, "paid", ["pi"])
-    assert work.tags == (Tag("order/o"), Tag("cart/u"), Tag("order-summary/u"))
+    assert work.staged.tags == (Tag("order/o"), Tag("cart/u"), Tag("order-summary/u"))
 
 
 class Forgetful:
@@ -237,7 +237,7 @@ def test_what_the_provider_says_is_told_apart(status: int, error: type[Exception
 def test_a_declined_charge_fails_the_order_for_its_client() -> None:
     work = work_on(ORDER, lambda *request: Reply(402, {"code": "card_declined"}))
     assert capture(work) == Failed("card_declined", "the provider declined the charge")
-    (write,) = work.writes
+    (write,) = work.staged.writes
     assert isinstance(write, Replace)
     assert write.attributes["status"] == "failed"
 

@@ -12,9 +12,10 @@ import pytest
 from functions import outbox_sweeper
 from functions.outbox_sweeper import GRACE, RESERVE, Round
 from shared.backends.outbox import shard_of
+from shared.commit import Release
 from shared.errors import ClaimLost, DeclarationError, Refused, Unavailable
 from shared.job import Unique, job
-from shared.job_record import LOST_AFTER, Release, Status
+from shared.job_record import LOST_AFTER, Status
 from shared.outbox import SHARDS
 from shared.outcome import Completed, Duplicate, Postponed
 from shared.payload import Payload

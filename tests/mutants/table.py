@@ -61,15 +61,15 @@ MUTANTS = (
     Mutant(
         "a commit needs the attempt's token",
         LAYER,
-        f"return self._conditional(self.hold.record, update, {HELD}, values)",
+        "return self._conditional(self.hold.record, update, _HELD, values)",
         'return self._conditional(self.hold.record, update, "#status = :running OR :token = :token", values)',
         RECORDS,
     ),
     Mutant(
         "giving a claim back needs the attempt's token",
         LAYER,
-        f"condition = {HELD}",
-        'condition = "#status = :running OR :token = :token"',
+        'f"SET {sets} REMOVE #until", _HELD, values',
+        'f"SET {sets} REMOVE #until", "#status = :running OR :token = :token", values',
         RECORDS,
     ),
     Mutant(
@@ -141,8 +141,8 @@ MUTANTS = (
     Mutant(
         "a commit whose reply was lost is its own",
         "shared/backends/dynamodb_records.py",
-        'item["status"]["S"] == commit.status.value:\n                return True',
-        'item["status"]["S"] == commit.status.value:\n                pass',
+        "is_done(read_view(hold.record, item)):\n                return True",
+        "is_done(read_view(hold.record, item)):\n                pass",
         RECORDS,
     ),
     Mutant(
@@ -211,8 +211,8 @@ MUTANTS = (
     Mutant(
         "an attempt that lost its lease is given back",
         "shared/attempt.py",
-        "Release(now, gives_attempt_back=True))\n                return self.postponed(run.delivery, Because.LEASE_LOST)",
-        "Release(now))\n                return self.postponed(run.delivery, Because.LEASE_LOST)",
+        "Release(now, gives_attempt_back=True))\n                return self.postponed(run.delivery, because)",
+        "Release(now))\n                return self.postponed(run.delivery, because)",
         EXECUTION,
     ),
     Mutant(
@@ -1180,8 +1180,8 @@ MUTANTS = (
     Mutant(
         "a claim is prolonged by its holder alone",
         LAYER,
-        'held = "#token = :token AND #status = :running"',
-        'held = "#status = :running OR :token = :token"',
+        '"SET #until = :until, updated_at = :now", _HELD, values',
+        '"SET #until = :until, updated_at = :now", "#status = :running OR :token = :token", values',
         RECORDS,
     ),
     Mutant(
@@ -1499,8 +1499,8 @@ MUTANTS = (
     Mutant(
         "a process that stops gives the attempt back",
         "shared/attempt.py",
-        "            case Stopping():\n                self._release(granted, Release(now, gives_attempt_back=True))",
-        "            case Stopping():\n                self._release(granted, Release(now))",
+        "            case Stopping() | HandOver():\n                self._release(granted, Release(now, gives_attempt_back=True))",
+        "            case Stopping() | HandOver():\n                self._release(granted, Release(now))",
         SIMULATION,
     ),
     Mutant(
@@ -1513,8 +1513,8 @@ MUTANTS = (
     Mutant(
         "a lost lease or heartbeat gives the attempt back",
         "shared/attempt.py",
-        '                self.telemetry.count("lease_lost", run.job.name)\n                self._release(granted, Release(now, gives_attempt_back=True))',
-        '                self.telemetry.count("lease_lost", run.job.name)\n                self._release(granted, Release(now))',
+        "run.job.name)\n                self._release(granted, Release(now, gives_attempt_back=True))\n                return self.postponed(run.delivery, because)",
+        "run.job.name)\n                self._release(granted, Release(now))\n                return self.postponed(run.delivery, because)",
         SIMULATION,
     ),
     Mutant(
@@ -2411,8 +2411,8 @@ MUTANTS = (
     Mutant(
         "no message without its commit",
         "shared/backends/memory_database.py",
-        "            view = self._held(hold)\n            for write in commit.writes:",
-        "            for posting in commit.postings:\n                self.put_posting(posting, now)\n            view = self._held(hold)\n            for write in commit.writes:",
+        "            view = self._held(hold)\n            for reconciliation in commit.reconciliations:",
+        "            for posting in commit.postings:\n                self.put_posting(posting, now)\n            view = self._held(hold)\n            for reconciliation in commit.reconciliations:",
         "tests/simulation/test_simulation.py",
     ),
     Mutant(
@@ -2467,8 +2467,8 @@ MUTANTS = (
     Mutant(
         "a redelivery invalidates and puts nothing back",
         "shared/attempt.py",
-        "tuple(tag.bare for tag in work.tags)",
-        "work.tags",
+        "tuple(tag.bare for tag in work.staged.tags)",
+        "work.staged.tags",
         "tests/functions/test_users.py",
     ),
     Mutant(
@@ -4304,5 +4304,131 @@ MUTANTS = (
         "legible(posting.body, posting.attributes.get(ENCODING_ATTRIBUTE))",
         "legible(posting.body, None)",
         "tests/functions/test_outbox_relay.py",
+    ),
+    Mutant(
+        "a checkpoint needs the attempt's token",
+        "shared/backends/job_record_layer.py",
+        'f"{_HELD} AND {once}"',
+        'f"(#status = :running OR #token = :token) AND {once}"',
+        "tests/conformance/test_checkpoints.py",
+    ),
+    Mutant(
+        "a checkpoint is written once",
+        "shared/backends/job_record_layer.py",
+        'once = "(attribute_not_exists(checkpoints) OR checkpoints < :number)"',
+        'once = "(attribute_not_exists(checkpoints) OR checkpoints < :number OR checkpoints >= :number)"',
+        "tests/conformance/test_checkpoints.py",
+    ),
+    Mutant(
+        "a checkpoint is written once, in memory",
+        "shared/backends/memory_database.py",
+        "            if view.checkpoints > checkpoint.number:\n                raise ClaimLost(_LOST)\n",
+        "",
+        "tests/conformance/test_checkpoints.py",
+    ),
+    Mutant(
+        "progress is told by the holder alone",
+        "shared/backends/job_record_layer.py",
+        '"SET progress = :progress", _HELD, values',
+        '"SET progress = :progress", "#status = :running OR #token = :token", values',
+        "tests/conformance/test_checkpoints.py",
+    ),
+    Mutant(
+        "another job of a key begins without the checkpoint of the last",
+        "shared/backends/job_record_claims.py",
+        "intents, {STEPS}",
+        "intents",
+        "tests/conformance/test_checkpoints.py",
+    ),
+    Mutant(
+        "what takes a job over begins behind its last checkpoint",
+        "shared/steps.py",
+        "self._number, self._state = self.granted.checkpoints, self.granted.checkpoint\n",
+        "self._number, self._state = self.granted.checkpoints, None\n",
+        "tests/unit/test_steps.py",
+    ),
+    Mutant(
+        "what takes a job over repeats the invalidation of its last checkpoint",
+        "shared/steps.py",
+        "        self._drop(self.granted.checkpoint_tags)\n",
+        "        self._drop(())\n",
+        "tests/unit/test_steps.py tests/faults/test_long_steps.py",
+    ),
+    Mutant(
+        "a step's tags are dropped before the next one begins",
+        "shared/steps.py",
+        "        self._number, self._state = checkpoint.number, text\n        self._drop(tags)\n",
+        "        self._number, self._state = checkpoint.number, text\n",
+        "tests/unit/test_steps.py",
+    ),
+    Mutant(
+        "a step begins only if it fits into the time left",
+        "shared/steps.py",
+        "        if left <= enough:\n",
+        "        if left <= timedelta(0):\n",
+        "tests/unit/test_steps.py",
+    ),
+    Mutant(
+        "a hand-over spends no attempt",
+        "shared/attempt.py",
+        "            case Stopping() | HandOver():\n",
+        "            case Stopping():\n",
+        "tests/unit/test_steps.py",
+    ),
+    Mutant(
+        "progress is written every two seconds at most",
+        "shared/steps.py",
+        "now - self._told < PROGRESS_EVERY",
+        "now - self._told < 0",
+        "tests/unit/test_steps.py",
+    ),
+    Mutant(
+        "nothing depends on whether progress could be told",
+        "shared/steps.py",
+        "            return  # nothing depends on it\n",
+        "            raise\n",
+        "tests/unit/test_steps.py",
+    ),
+    Mutant(
+        "the state of a checkpoint is small",
+        "shared/steps.py",
+        "    if len(text.encode()) > STATE_BYTES:\n",
+        "    if len(text.encode()) > 100 * STATE_BYTES:\n",
+        "tests/unit/test_steps.py",
+    ),
+    Mutant(
+        "what was read before a checkpoint is read anew",
+        "shared/unit_of_work.py",
+        "        self.staged = Staged(Staging(self.items))\n        self.check()\n",
+        "        self.check()\n",
+        "tests/unit/test_steps.py",
+    ),
+    Mutant(
+        "whoever lost the lease begins no further step",
+        "shared/unit_of_work.py",
+        "        self.staged = Staged(Staging(self.items))\n        self.check()\n",
+        "        self.staged = Staged(Staging(self.items))\n",
+        "tests/unit/test_steps.py",
+    ),
+    Mutant(
+        "an unknown job is settled at no checkpoint",
+        "shared/unit_of_work.py",
+        "        if self.staged.reconciliations:\n",
+        "        if False:\n",
+        "tests/unit/test_steps.py",
+    ),
+    Mutant(
+        "what a checkpoint keeps of a tag is the invalidation alone",
+        "shared/steps.py",
+        "kept = tuple(tag.bare for tag in tags)",
+        "kept = tags",
+        "tests/unit/test_steps.py",
+    ),
+    Mutant(
+        "a job whose attempt is gone is not told as running",
+        "shared/operation.py",
+        "view.claim_until < now:",
+        "view.claim_until < now and False:",
+        "tests/unit/test_operation.py",
     ),
 )

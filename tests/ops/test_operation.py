@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from ops.exits import Exit
-from ops.watch import LONGEST_PAUSE, PAUSE
+from ops.jobs import Seen
+from ops.watch import LONGEST_PAUSE, PAUSE, share_of
+from shared.commit import Progress
 from shared.errors import Unavailable
 from shared.job_record import JobView, Status, operation_id, record_id
 from shared.outcome import Failure
@@ -32,6 +34,7 @@ VIEW = JobView(
     },
 )
 FAILURE = Failure(START, "transient", "Unavailable: 503", "abc", "payment-provider")
+BAR_SIGN = "━"
 SHOW = ("operation", "show", ID)
 
 
@@ -125,6 +128,56 @@ def test_watching_ends_with_the_job_and_tells_each_change_once() -> None:
     assert desk.json["status"] == "done"
     assert desk.err.splitlines() == ["capture-payment: pending, attempts 0", "capture-payment: running, attempts 1"]
     assert desk.clock.slept == [PAUSE.total_seconds()] * 4
+
+
+def test_r5_1_the_progress_of_a_long_job_is_told_while_it_is_watched_and_shown() -> None:
+    far = Progress(1200, START, 20_000, "rows")
+    desk = changing(
+        desk_with(VIEW, status=Status.RUNNING, attempts=1, progress=Progress(0, START)),
+        look_2={"progress": far, "checkpoints": 3},
+        look_4={"status": Status.COMPLETED},
+    )
+    assert desk.run(*SHOW, "--watch", "--json") == Exit.DONE
+    assert desk.err.splitlines() == [
+        "capture-payment: running, attempts 1, 0",
+        "capture-payment: running, attempts 1, 1,200 of 20,000 rows",
+    ]
+    assert (desk.json["progress"], desk.json["progress_at"]) == ("1,200 of 20,000 rows", START.isoformat())
+    assert desk.json["checkpoints"] == 3
+
+
+def test_a_terminal_gets_a_bar_where_the_whole_is_known() -> None:
+    desk = changing(
+        desk_with(VIEW, status=Status.RUNNING, progress=Progress(1, START)),
+        look_2={"progress": Progress(10, START, 20)},
+        look_4={"status": Status.COMPLETED},
+    )
+    desk.terminal = True
+    assert desk.run(*SHOW, "--watch") == Exit.DONE
+    before, _, after = desk.err.partition("10 of 20")
+    assert BAR_SIGN not in before
+    assert after.count(BAR_SIGN) >= 20
+
+
+@pytest.mark.parametrize(
+    ("progress", "share"),
+    [
+        (None, None),
+        (Progress(1, START), None),
+        (Progress(1, START, 0), None),
+        (Progress(1, START, 4), 0.25),
+        (Progress(9, START, 4), 1.0),
+    ],
+)
+def test_no_bar_is_longer_than_the_whole(progress: Progress | None, share: float | None) -> None:
+    assert share_of(Seen(replace(VIEW, progress=progress))) == share
+    assert share_of(None) is None
+
+
+def test_a_job_whose_attempt_let_its_claim_run_out_is_told_as_retried() -> None:
+    desk = desk_with(VIEW, status=Status.RUNNING, claim_until=START - timedelta(seconds=1))
+    assert desk.run(*SHOW, "--json") == Exit.DONE
+    assert (desk.json["status"], desk.json["claimed_until"]) == ("retrying", None)
 
 
 def test_an_unknown_outcome_is_watched_until_its_reconciling_job_has_settled_it() -> None:

@@ -15,8 +15,9 @@ from shared.backends.dynamodb_records import COMMITS, DynamoDBJobRecords
 from shared.backends.fences import DynamoDBFences
 from shared.backends.job_record_layer import JobRecordLayer
 from shared.claim import Claim, Ended, Granted, HeldByOther
+from shared.commit import Commit, Release
 from shared.errors import ClaimLost, Conflict, NoAnswer, Refused, SettingsError, Unavailable
-from shared.job_record import Commit, Hold, Release, Status
+from shared.job_record import Hold, Status
 from tests.world import START, THINGS, FakeClock
 
 HOLD = Hold("r", "mine")

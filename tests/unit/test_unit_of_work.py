@@ -13,10 +13,11 @@ from shared.backends.memory_database import MemoryDatabase
 from shared.backends.memory_transport import MemoryTransport
 from shared.cache_store import Loaded
 from shared.calls import Calls
+from shared.commit import Reconciliation
 from shared.dependency import Dependency, Reply
 from shared.errors import DeclarationError, LeaseLost, Refused
 from shared.item import Create, Delete, Replace, Stored, Unchanged, Write
-from shared.job_record import Reconciliation, Status
+from shared.job_record import Status
 from shared.lease import Lease, Want
 from shared.message import Message
 from shared.table import Table
@@ -52,7 +53,7 @@ class Case:
         )
 
     def writes(self) -> tuple[Write, ...]:
-        return self.work.writes
+        return self.work.staged.writes
 
     def answer(self, *request: Any) -> Reply:
         self.calls.append(request)
@@ -63,7 +64,7 @@ def test_what_was_read_is_demanded_unchanged() -> None:
     case = Case()
     case.work.read(THINGS, "a")
     case.work.read(THINGS, "absent")
-    assert case.work.writes == (Unchanged(THINGS, ("a",), 3), Unchanged(THINGS, ("absent",), None))
+    assert case.work.staged.writes == (Unchanged(THINGS, ("a",), 3), Unchanged(THINGS, ("absent",), None))
 
 
 def test_an_item_is_read_once() -> None:
@@ -78,7 +79,7 @@ def test_updates_of_one_item_are_one_write_on_the_version_read() -> None:
     item = case.work.update(item, text="y")
     item = case.work.update(item, more=1)
     assert (item["text"], item["more"]) == ("y", 1)
-    assert case.work.writes == (
+    assert case.work.staged.writes == (
         Replace(THINGS, ("a",), {"id": "a", "text": "y", "more": 1}, 3, frozenset({"text", "more"})),
     )
 
@@ -125,7 +126,7 @@ def test_create_update_delete_within_one_unit_of_work() -> None:
     item = case.work.read(THINGS, "a")
     assert item is not None
     case.work.delete(item)
-    write = case.work.writes[-1]
+    write = case.work.staged.writes[-1]
     assert isinstance(write, Delete)
     assert write.seen == 3
 
@@ -143,7 +144,7 @@ def test_pay_09_floats_are_refused_when_staged() -> None:
     case = Case()
     with pytest.raises(Refused, match="use Decimal"):
         case.work.create(THINGS, id="b", amount=0.1)  # type: ignore[arg-type]
-    assert case.work.writes == ()
+    assert case.work.staged.writes == ()
 
 
 def test_only_declared_tables_and_rights_are_used() -> None:
@@ -158,10 +159,10 @@ def test_a_transaction_holds_a_hundred_items_with_the_job_record() -> None:
     case = Case()
     for number in range(99):
         case.work.create(THINGS, id=f"n{number}")
-    assert len(case.work.writes) == 99
+    assert len(case.work.staged.writes) == 99
     case.work.enqueue(Message("note", 1, "k", "{}"))
     with pytest.raises(Refused, match=r"99 items \+ 1 messages .* = 101"):
-        _ = case.work.writes
+        _ = case.work.staged.writes
 
 
 def test_a_transaction_holds_four_megabytes() -> None:
@@ -169,7 +170,7 @@ def test_a_transaction_holds_four_megabytes() -> None:
     for number in range(11):
         case.work.create(THINGS, id=f"n{number}", text="x" * 400_000)
     with pytest.raises(Refused, match="in one transaction"):
-        _ = case.work.writes
+        _ = case.work.staged.writes
 
 
 @pytest.mark.parametrize("delay", [timedelta(seconds=-1), timedelta(days=367)])
@@ -183,9 +184,9 @@ def test_of_two_invalidations_of_one_tag_the_higher_floor_holds() -> None:
     work.invalidate("a", version=7)
     work.invalidate("a", "b", version=6)
     work.invalidate("a")
-    assert work.tags == (Tag("a", Version(7)), Tag("b", Version(6)))
+    assert work.staged.tags == (Tag("a", Version(7)), Tag("b", Version(6)))
     work.invalidate("a", version=Version(1, epoch=2))
-    assert work.tags == (Tag("a", Version(1, epoch=2)), Tag("b", Version(6)))
+    assert work.staged.tags == (Tag("a", Version(1, epoch=2)), Tag("b", Version(6)))
 
 
 def test_messages_tags_and_reconciliations_are_collected() -> None:
@@ -194,17 +195,17 @@ def test_messages_tags_and_reconciliations_are_collected() -> None:
     work.invalidate("a", "b")
     work.invalidate("a")
     work.reconcile(Reconciliation("r", Status.COMPLETED))
-    (posting,) = work.postings
+    (posting,) = work.staged.postings
     assert (posting.worker, posting.delay) == ("others", timedelta(seconds=3))
-    assert work.tags == (Tag("a"), Tag("b"))
-    assert work.reconciliations == (Reconciliation("r", Status.COMPLETED),)
+    assert work.staged.tags == (Tag("a"), Tag("b"))
+    assert work.staged.reconciliations == (Reconciliation("r", Status.COMPLETED),)
     for wrong in ("", 5, None):
         with pytest.raises(Refused, match="a string that is not empty"):
             work.invalidate(wrong)  # type: ignore[arg-type]
     for number in (-1, True, "7", 10**99):
         with pytest.raises(Refused, match="A version is made of integers"):
             work.invalidate("c", version=number)  # type: ignore[arg-type]
-    assert work.tags == (Tag("a"), Tag("b"))
+    assert work.staged.tags == (Tag("a"), Tag("b"))
     with pytest.raises(Refused, match="settled twice"):
         work.reconcile(Reconciliation("r", Status.FAILED))
     with pytest.raises(Refused, match="not as running"):
@@ -246,7 +247,7 @@ def test_a_refresh_is_an_invalidation_with_the_version_of_what_is_kept() -> None
     work = Case(random=Random(7)).work  # noqa: S311 - repeatable
     entry = Loaded("text", Version(3))
     work.refresh("user/1", "user", entry)
-    (tag,) = work.tags
+    (tag,) = work.staged.tags
     assert tag.fresh is not None
     assert (tag.bare, tag.fresh.name, tag.fresh.entry) == (Tag("user/1", Version(3)), "user", entry)
     assert timedelta(0) < tag.fresh.lives.soft < tag.fresh.lives.hard <= timedelta(minutes=10)
@@ -256,7 +257,7 @@ def test_an_entry_without_a_version_cannot_be_refreshed() -> None:
     work = Case().work
     with pytest.raises(Refused, match="old from new"):
         work.refresh("user/1", "user", Loaded("text"))
-    assert work.tags == ()
+    assert work.staged.tags == ()
 
 
 @pytest.mark.parametrize("first", ["refresh", "invalidate"])
@@ -267,4 +268,4 @@ def test_what_is_invalidated_and_refreshed_is_invalidated(first: str) -> None:
     work.refresh("user/1", "user", Loaded("text", Version(3)))
     if first == "refresh":
         work.invalidate("user/1", version=2)
-    assert work.tags == (Tag("user/1", Version(3)),)
+    assert work.staged.tags == (Tag("user/1", Version(3)),)

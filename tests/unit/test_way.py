@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared.backends.memory_gates import MemoryGates
+from shared.commit import Reconciliation
 from shared.dependency import Dependency, Keys, Reply, WithoutGate
 from shared.errors import (
     Ambiguous,
@@ -21,7 +22,7 @@ from shared.errors import (
 )
 from shared.gate import CircuitBreaker, RetryBudget
 from shared.job import job
-from shared.job_record import Reconciliation, Status
+from shared.job_record import Status
 from shared.outcome import Because, Completed, DeadLettered, Postponed, Retried, Unknown
 from shared.payload import Payload
 from shared.rate import Rate
