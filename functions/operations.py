@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from shared.shedding import Shedding
     from shared.telemetry import Telemetry
 
+ENDS = ("succeeded", "failed", "cancelled", "dead_lettered")  # of parts
 POLL_SECONDS = 2  # how soon a client may look again
 USUALLY_LISTED = 20
 
@@ -116,6 +117,8 @@ class Operations:
         operation = self.intake.cancel(owner, operation_id)
         if operation is None:
             return refusal(NOT_FOUND)
+        if operation.cancelling:
+            return answer(shown(operation), {"Retry-After": str(POLL_SECONDS)}, status=HTTPStatus.ACCEPTED)
         if operation.status is OperationStatus.CANCELLED:
             self.telemetry.count("cancelled", operation.job_type)
             return answer(shown(operation))
@@ -145,6 +148,10 @@ def shown(operation: Operation) -> dict[str, object]:
     if (progress := operation.progress) is not None:
         known = {} if progress.total is None else {"total": progress.total}
         fields["progress"] = {"done": progress.done, **known, "note": progress.note, "at": progress.at.isoformat()}
+    if (parts := operation.parts) is not None:
+        fields["parts"] = {"total": parts.total, **{name: getattr(parts, name) for name in ENDS}}
+    if operation.cancelling:
+        fields["cancelling"] = True
     return fields
 
 

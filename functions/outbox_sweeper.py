@@ -20,11 +20,13 @@ from shared.backends.aws import client
 from shared.backends.brakes import DynamoDBBrakes
 from shared.backends.mappings import LambdaMappings, Mapped
 from shared.backends.outbox import DynamoDBOutbox
+from shared.backends.parts import DynamoDBParts
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.backends.sqs import SqsQueue
 from shared.backends.unended import DynamoDBUnended
 from shared.brake_rounds import Watchdog
 from shared.clock import SystemClock
+from shared.counting import Counting
 from shared.each import try_each
 from shared.errors import Unavailable
 from shared.outbox import SHARDS
@@ -126,12 +128,13 @@ def connect(settings: Settings) -> Round:
     outbox = DynamoDBOutbox(dynamodb, settings.outbox_table)
     clock, random, telemetry = SystemClock(), SystemRandom(), PowertoolsTelemetry("outbox-sweeper")
     unended = DynamoDBUnended(dynamodb, settings.jobs_table)
+    parts = DynamoDBParts(dynamodb, settings.jobs_table, settings.outbox_table, clock, random)
     relay = Relay(outbox, unended, queues.get, clock, random, telemetry)
     mapped = {name: Mapped.read(text) for name, text in settings.mappings.items()}
     brakes, mappings = DynamoDBBrakes(dynamodb, settings.jobs_table), LambdaMappings(client("lambda"), mapped)
     return Round(
         Sweeper(outbox, relay, clock, random, telemetry, GRACE * settings.pace),
-        Rescue(unended, outbox, settings.routes, clock, telemetry),
+        Rescue(unended, outbox, settings.routes, clock, telemetry, Counting(parts, settings.routes, clock)),
         Recurring(outbox, _recurrences(settings), clock),
         Watchdog(tuple(mapped), brakes, mappings, clock, telemetry),
     )

@@ -34,7 +34,10 @@ OUTBOX_SWEEP = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
 GIVE_UP = ("dynamodb:UpdateItem",)
 BRAKE = ("lambda:UpdateEventSourceMapping",)
 BRAKES = ("dynamodb:GetItem", "dynamodb:PutItem")  # the watchdog's, too
-RESCUE = ("dynamodb:GetItem", "dynamodb:UpdateItem")
+RESCUE = ("dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:UpdateItem")  # of parts, many at once
+# A job that is split accepts its parts with their block, and looks what became of them.
+SPLIT = ("dynamodb:BatchGetItem", "dynamodb:PutItem")
+COUNT_PARTS = ("dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:UpdateItem")
 STREAM_READ = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams")
 TABLE = {
     Right.READ: ("dynamodb:GetItem", "dynamodb:ConditionCheckItem"),

@@ -14,7 +14,7 @@ LONGEST_QUEUE_NAME = 80  # ".fifo" included (Amazon SQS API reference, CreateQue
 DEAD_LETTERS = "-dead-letters"
 FIFO = ".fifo"
 # Modules of functions/ that are none of a worker, by the worker's name that would lead to them.
-NO_WORKERS = frozenset({"registry", "outbox-relay", "outbox-sweeper", "front-door", "lookout"})
+NO_WORKERS = frozenset({"registry", "outbox-relay", "outbox-sweeper", "front-door", "lookout", "part-counter"})
 
 
 def camel(name: str) -> str:

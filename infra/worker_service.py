@@ -12,7 +12,7 @@ from infra.constructs.alarms import QueueAlarms
 from infra.constructs.function import Function, Shape
 from infra.constructs.mapping import consume_queue
 from infra.constructs.queue_pair import QueuePair
-from infra.grants import CONSUME, JOB_RECORDS, OUTBOX_WRITE, SEND, TABLE, allow_queue, allow_table
+from infra.grants import CONSUME, JOB_RECORDS, OUTBOX_WRITE, SEND, SPLIT, TABLE, allow_queue, allow_table
 from infra.names import camel, module_of
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ class WorkerService(Construct):
         allow_queue(role, self.queues.source, CONSUME)
         allow_queue(role, self.queues.dead_letters, SEND)
         allow_table(role, self._foundation.tables.jobs, JOB_RECORDS)
+        if any(job.parts for job in self.worker.jobs):
+            allow_table(role, self._foundation.tables.jobs, SPLIT)
         allow_table(role, self._foundation.tables.outbox, OUTBOX_WRITE)
         self._foundation.cache.admit(role)
         for access in self.worker.accesses:

@@ -1,4 +1,4 @@
-"""The stack: its foundation (or a given one), the outbox relay and sweeper, the lookout, and a service for each worker."""
+"""The stack: its foundation (or a given one), the outbox relay and sweeper, the part counter, the lookout, and a service for each worker."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from infra.constructs.dashboard import Dashboard
 from infra.constructs.foundation import Foundation
 from infra.constructs.front_door import FrontDoor
 from infra.constructs.lookout import Lookout
+from infra.constructs.part_counter import PartCounter
 from infra.constructs.relay import OutboxRelay
 from infra.constructs.sweeper import OutboxSweeper
 from infra.names import camel
@@ -54,7 +55,9 @@ class WorkerStack(Stack):
         self.foundation = foundation or Foundation(self, "Foundation", plan=self._plan)
         self.dashboard = Dashboard(self, "Dashboard")
         self.relay = OutboxRelay(self, "OutboxRelay", foundation=self.foundation, package=package)
-        self.dashboard.add_relay(self.relay.function, self.relay.failures)
+        self.dashboard.add_stream("outbox relay", self.relay.function, self.relay.failures)
+        self.counter = PartCounter(self, "PartCounter", foundation=self.foundation, package=package)
+        self.dashboard.add_stream("part counter", self.counter.function, self.counter.failures)
         self.sweeper = OutboxSweeper(self, "OutboxSweeper", foundation=self.foundation, package=package)
         self.lookout = Lookout(self, "Lookout", foundation=self.foundation, package=package)
         if stage.identity is not None:
@@ -78,6 +81,7 @@ class WorkerStack(Stack):
         )
         self.services[worker.name] = service
         self.relay.serve(worker, service.queues.source)
+        self.counter.serve(worker)
         self.sweeper.serve(service.mapped, service.queues.source)
         self.lookout.watch(service.mapped)
         self.dashboard.add_worker(worker.name, service.queues, service.function)

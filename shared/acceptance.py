@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from shared.claim import differs
-from shared.job_record import JobRequest
+from shared.job_record import JobRequest, Status
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from shared.job_record import JobView
     from shared.outbox import Posting
+
+
+# Where a job of many steps may be asked to end before its next one.
+STOPPABLE = (Status.RUNNING, Status.RETRYING, Status.WAITING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,8 @@ class AcceptsJobs(Protocol):
         """Cancel the owner's job if no attempt of it ever began, and give it as it is then; None if the owner has none such.
 
         One that has begun or ended is given as it is: what an attempt has done outside cannot be taken back, although it
-        committed nothing. Repeating it changes nothing.
+        committed nothing. A job of many steps is asked to end before its next one, and its parts that have not begun end.
+        Repeating it changes nothing.
 
         Raises:
             Unavailable: the store did not answer; it may be cancelled.

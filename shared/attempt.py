@@ -5,14 +5,16 @@ Whatever a handler raises is classified here, once. Nothing is written unless ev
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
 from shared.commit import Commit, Release
+from shared.counting import LOOK_EVERY
 from shared.errors import (
+    CancelAsked,
     ClaimLost,
     HandOver,
     InvalidationFailed,
@@ -20,6 +22,7 @@ from shared.errors import (
     NoAnswer,
     NotNow,
     OutcomeUnknown,
+    PartsUnderWay,
     Postpone,
     Refused,
     SettingsError,
@@ -31,7 +34,19 @@ from shared.failpoints import Failpoint, failpoint
 from shared.job_record import Status
 from shared.limits import check_value
 from shared.outbox import posting_of
-from shared.outcome import Because, DeadLettered, Failed, Outcome, Postponed, Retried, Unknown, failure_of, is_spent
+from shared.outcome import (
+    Because,
+    Cancelled,
+    DeadLettered,
+    Failed,
+    Outcome,
+    Postponed,
+    Retried,
+    Unknown,
+    Waiting,
+    failure_of,
+    is_spent,
+)
 from shared.retry import LONGEST_WAIT, Kind, classify
 from shared.strict_json import json_text
 from shared.worker import LONGEST_POSTPONEMENT, SHORTEST_POSTPONEMENT
@@ -41,8 +56,9 @@ if TYPE_CHECKING:
 
     from shared.claim import Granted
     from shared.clock import Surroundings
+    from shared.counting import Counting
     from shared.delivery import Delivery
-    from shared.job_record import JobRecords
+    from shared.job_record import JobRecords, JobView
     from shared.outbox import Posting
     from shared.run import Run
     from shared.tag import Tag
@@ -70,6 +86,7 @@ class Attempts:
     records: JobRecords
     here: Surroundings
     telemetry: Telemetry
+    counting: Counting
 
     def make(self, run: Run, granted: Granted, work: UnitOfWork) -> Committed | Outcome:
         """Run the handler and commit; or tell how it ended otherwise."""
@@ -82,10 +99,40 @@ class Attempts:
             self.records.commit(granted.hold, commit, self.here.clock.now())
         except (OutcomeUnknown, Unrepeatable) as error:
             return self._stopped(run, granted, work, error)
+        except (PartsUnderWay, CancelAsked) as error:
+            view = granted.view if work.steps is None else work.steps.view
+            return (
+                self.cancelled(run, granted, view) if isinstance(error, CancelAsked) else self._wait(run, granted, view)
+            )
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is classified here, once
             return self._failed(run, granted, error, work.calls.way)
         failpoint(Failpoint.COMMITTED)
         return Committed(tags)
+
+    def cancelled(self, run: Run, granted: Granted, view: JobView) -> Outcome:
+        """End a job that is not wanted any more. One that is split waits for its parts first: those that have begun end."""
+        try:
+            if view.split is not None and not self.counting.parts.tally(view.split).is_over:
+                return self._wait(run, granted, view)
+            self.records.commit(granted.hold, Commit(Status.CANCELLED), self.here.clock.now())
+        except Exception as failed:  # noqa: BLE001 - as for every attempt
+            return self._failed(run, granted, failed)
+        failpoint(Failpoint.COMMITTED)
+        return Cancelled()
+
+    def _wait(self, run: Run, granted: Granted, view: JobView) -> Outcome:
+        """Let the job wait for its parts, and look whether the last one ended before it did."""
+        now = self.here.clock.now()
+        try:
+            self.counting.parts.wait(view, now + LOOK_EVERY, now)
+        except Exception as failed:  # noqa: BLE001 - as for every attempt
+            return self._failed(run, granted, failed)
+        failpoint(Failpoint.WAITING)
+        try:
+            self.counting.settle(replace(view, status=Status.WAITING))
+        except Unavailable as error:  # its parts' ends settle it, or the sweeper does
+            self.telemetry.warn("not_settled", error=type(error).__name__)
+        return Waiting()
 
     def postponed(self, delivery: Delivery, because: Because) -> Postponed:
         """Wait; the wait grows with the receives to a minute, and lies between half of that and all of it."""
@@ -120,7 +167,7 @@ class Attempts:
                 failure,
                 run.death + 1,
                 attempts=granted.attempt,
-                first_failure=granted.first_failure or failure,
+                first_failure=granted.view.first_failure or failure,
                 hold=granted.hold,
                 names=run.names,
             )

@@ -48,33 +48,21 @@ class Claim(JobRequest):
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """The job is held; this is its attempt number `attempt`, counted at the claim; the first one began at `begun_at`.
-
-    It goes on behind its last checkpoint, as the record has it.
-    """
+    """The job is held since `at`; `view` is its record as the claim has left it."""
 
     hold: Hold
-    attempt: int
-    first_failure: Failure | None = None
-    last_failure: Failure | None = None
-    begun_at: datetime | None = None
-    checkpoints: int = 0
-    checkpoint: str | None = None
-    checkpoint_tags: tuple[Tag, ...] = ()
+    view: JobView
+    at: datetime
 
-    @classmethod
-    def of(cls, hold: Hold, view: JobView) -> Granted:
-        """What a record says once it is held."""
-        return cls(
-            hold,
-            view.attempts,
-            view.first_failure,
-            view.last_failure,
-            view.begun_at,
-            view.checkpoints,
-            view.checkpoint,
-            view.checkpoint_tags,
-        )
+    @property
+    def attempt(self) -> int:
+        """The number of this attempt, counted at the claim."""
+        return self.view.attempts
+
+    @property
+    def begins(self) -> bool:
+        """Whether no attempt of the job ever began before."""
+        return self.view.begun_at == self.at
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +138,12 @@ def decide(seen: JobView | None, claim: Claim, now: datetime) -> Answer | Step: 
     if _has_expired(seen, now):
         return Step.RESET
     if seen.status is Status.RUNNING and seen.token == claim.token:
-        return Granted.of(Hold(claim.record, claim.token), seen)
+        return Granted(Hold(claim.record, claim.token), seen, now)
     if _begins_again(seen, claim):
         return Step.RESET
     if differs(seen.fingerprint, claim.fingerprint):
         return KeyReused()
-    if seen.status in ENDED:
+    if seen.status in ENDED or seen.status is Status.WAITING:  # its parts are at work, and it is sent anew after them
         return Ended(seen.status, seen.tags, seen.result)
     if claim.death < seen.death:
         return StaleCopy(seen.status)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shared.item import Write
     from shared.outbox import Posting
     from shared.outcome import Failure
+    from shared.parts import Part, Split
     from shared.tag import Tag
 
 
@@ -94,6 +95,7 @@ class Checkpoint:
     Attributes:
         number: of this job's checkpoints, from 1 on; the store takes each once.
         state: from where whoever takes the job over goes on, as JSON.
+        parts: jobs that are accepted by it: they are the next block of the split, which `split` counts in.
         tags: to be invalidated after it; whoever takes the job over repeats that.
     """
 
@@ -103,6 +105,8 @@ class Checkpoint:
     writes: tuple[Write, ...] = ()
     postings: tuple[Posting, ...] = ()
     progress: Progress | None = None
+    parts: tuple[Part, ...] = ()
+    split: Split | None = None
 
 
 @dataclass(frozen=True, slots=True)

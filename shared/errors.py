@@ -59,6 +59,14 @@ class Stopping(TahanError):  # noqa: N818
     """The process was asked to end: stop, the job goes back to the queue with its attempt."""
 
 
+class CancelAsked(TahanError):  # noqa: N818
+    """The client asked to end the job between two of its steps: let it fly, nothing of this step is written."""
+
+
+class PartsUnderWay(TahanError):  # noqa: N818
+    """The parts of the job have not all ended: let it fly, the job goes on behind its checkpoint when they have."""
+
+
 class HandOver(TahanError):  # noqa: N818
     """Too little time is left for the next step: let it fly, the job goes on behind its checkpoint in the next invocation."""
 

@@ -27,6 +27,7 @@ from shared.errors import CacheUnavailable, Malformed, NewerVersion, Refused, Se
 from shared.failpoints import Failpoint, failpoint
 from shared.job import WithoutLease
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Outcome, Postponed, failure_of, told
+from shared.splitting import Splitting
 from shared.steps import Steps
 from shared.telemetry import NO_JOB_TYPE
 from shared.unit_of_work import UnitOfWork
@@ -85,6 +86,7 @@ class Execution:
             self._admit(prepared)
             self._lease(prepared)
             granted = self._claim(prepared)
+            self._go_on_unless_cancelled(prepared, granted)
             tags = self._attempt(prepared, granted)
             self._invalidate(prepared, tags)
             outcome = Completed(granted.attempt)
@@ -176,6 +178,19 @@ class Execution:
             case _:
                 assert_never(answer)
 
+    def _go_on_unless_cancelled(self, prepared: Prepared, granted: Granted) -> None:
+        """Return unless the job is not wanted any more, or is a part that never began of one that is not."""
+        view = granted.view
+        is_cancelled = view.cancelling
+        if view.place is not None and granted.begins:
+            try:
+                parent = self.records.view(view.place.parent)
+            except Unavailable:
+                return  # it runs, as it would have a moment earlier
+            is_cancelled = parent is not None and parent.cancelling
+        if is_cancelled:
+            raise _LeavesEarly(self.attempts.cancelled(prepared.run, granted, view))
+
     def _attempt(self, prepared: Prepared, granted: Granted) -> tuple[Tag, ...]:
         run = prepared.run
         deadline = min(run.until - self._reserve, self.here.clock.now() + run.job.timeout)
@@ -188,9 +203,9 @@ class Execution:
                 self.transport,
                 self.here.clock,
                 self.here.tokens,
-                way=self.ways.way(run.job.name, granted.last_failure),
+                way=self.ways.way(run.job.name, granted.view.last_failure),
                 intents=Intents(self.records, granted.hold),
-                begun_at=granted.begun_at,
+                begun_at=granted.view.begun_at,
                 trace=run.trace,
             ),
             clock=self.here.clock,
@@ -207,7 +222,16 @@ class Execution:
             trace=run.trace,
             tenant=run.message.tenant,
             fifo=self.worker.fifo,
-            steps=Steps(self.records, granted, self.locking.leases.drop, deadline, self.here.clock),
+            steps=Steps(
+                self.records,
+                granted,
+                self.locking.leases.drop,
+                deadline,
+                self.here.clock,
+                Splitting(
+                    self.attempts.counting.parts, granted.view, run.job.parts, self.worker.name, self.here.tokens
+                ),
+            ),
             random=self.here.random,
             fences=partial(self.records.fence, granted.hold, run.locks[0]) if run.locks else None,
         )

@@ -31,6 +31,7 @@ class Failpoint(StrEnum):
     CHECKPOINTED = "checkpointed"  # a step is committed, its tags are not dropped
     STEP_INVALIDATED = "step-invalidated"
     PROGRESS_TOLD = "progress-told"
+    WAITING = "waiting"  # a job waits for its parts, and has not looked whether they have all ended
     HANDLED = "handled"  # the handler has returned, nothing is written
     COMMITTED = "committed"
     CLAIM_RELEASED = "claim-released"
@@ -46,6 +47,10 @@ class Failpoint(StrEnum):
     RELAY_MARKED = "relay-marked"
     RELAY_GAVE_UP = "relay-gave-up"  # the job of what cannot be sent is told so, the message is not parked
     RELAY_PARKED = "relay-parked"
+    ENDS_RECEIVED = "ends-received"  # the ends of parts, of which nothing is noted
+    ENDS_NOTED = "ends-noted"  # no parent is told
+    TALLY_TOLD = "tally-told"  # the parent shows it, and is not woken
+    WOKEN = "woken"
     RESCUED = "rescued"  # a lost message is in the outbox anew, the job record does not know
     BRAKE_NOTED = "brake-noted"  # a brake is written, the mapping runs as before
     BRAKE_FREED = "brake-freed"  # the mapping runs again, the brake is still written

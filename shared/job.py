@@ -72,6 +72,7 @@ class Job(Generic[P, R]):
     unique: Unique = Unique.FOR_EVER
     cron: str | None = None
     upgrades: Mapping[int, Upgrade] = field(default_factory=dict, hash=False)
+    parts: tuple[Job[Any, Any], ...] = ()
 
     def __call__(self, payload: P, work: UnitOfWork) -> R:
         """Run the handler."""
@@ -147,6 +148,7 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
     unique: Unique = Unique.FOR_EVER,
     cron: str | None = None,
     upgrades: Mapping[int, Upgrade] | None = None,
+    parts: tuple[Job[Any, Any], ...] = (),
 ) -> Callable[[Callable[[P, UnitOfWork], R]], Job[P, R]]:
     """Declare the function below as the handler of a job type.
 
@@ -173,6 +175,7 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
         upgrades: how payloads of earlier versions become current, by version: `upgrades[1]` takes the payload of version 1
             as JSON has it, a dict whose numbers with a fraction are Decimal, and gives that of version 2. Each is pure.
             What is older than the oldest of them is dead-lettered.
+        parts: job types of the same worker that it may be split into.
 
     Raises:
         DeclarationError: with the repair.
@@ -197,6 +200,7 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
             unique=unique if cron is None else Unique.WHILE_ACTIVE,
             cron=cron,
             upgrades=dict(upgrades or {}),
+            parts=parts,
         )
         check_job(declared)
         return declared

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shared.claim import Answer, Claim
     from shared.commit import Checkpoint, Commit, Progress, Release
     from shared.outcome import Failure
+    from shared.parts import Place, Split, Tally
     from shared.tag import Tag
 
 SYSTEM = "system"  # owner of every job whose message came straight from SQS
@@ -41,6 +42,7 @@ class Status(StrEnum):
     CANCELLED = "cancelled"
     DEAD_LETTERED = "dead-lettered"
     UNKNOWN = "unknown"
+    WAITING = "waiting"  # for its parts
 
 
 ENDED = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.UNKNOWN})
@@ -122,6 +124,9 @@ class JobView:
         replays: how often it was replayed from a dead-letter queue, and `replayed` tells of the last one.
         checkpoints: how many steps of it are committed; `checkpoint` is the state of the last one, as JSON, and
             `checkpoint_tags` what was to be invalidated after it.
+        split: how far it is split into parts, and `tally` what became of them, as it was told last.
+        place: of a part: where it belongs.
+        cancelling: whether its client has asked to end it although it has begun.
     """
 
     record: str
@@ -155,6 +160,10 @@ class JobView:
     checkpoint: str | None = None
     checkpoint_tags: tuple[Tag, ...] = ()
     progress: Progress | None = None
+    split: Split | None = None
+    tally: Tally | None = None
+    place: Place | None = None
+    cancelling: bool = False
     names: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -189,6 +198,7 @@ class JobRecords(Protocol):
         """Write a step in one transaction, if this attempt still holds the job and nothing it read has changed; it goes on.
 
         Raises:
+            CancelAsked: its client has asked to end the job; nothing was written.
             ClaimLost: Conflict, Refused, Unavailable: as for `commit`.
         """
         ...

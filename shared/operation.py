@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from shared.job_record import Status
+from shared.parts import Tally
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -41,6 +42,7 @@ OF_JOB = {
     Status.CANCELLED: OperationStatus.CANCELLED,
     Status.DEAD_LETTERED: OperationStatus.DEAD_LETTERED,
     Status.UNKNOWN: OperationStatus.UNKNOWN,
+    Status.WAITING: OperationStatus.RUNNING,
 }
 FINAL = frozenset({OperationStatus.DONE, OperationStatus.FAILED, OperationStatus.CANCELLED})
 
@@ -52,6 +54,8 @@ class Operation:
     Attributes:
         result: of a job that is done, as parsed JSON.
         run_at: before which a pending one does not run.
+        parts: of a job that is split: what became of them so far; a replayed one may change it after the job's end.
+        cancelling: whether it is to end although it has begun.
         progress: how far a job is that tells so, or was when it told last.
         error: code (and detail, if the job gives one) of a job that failed, or the reason of a dead letter.
     """
@@ -63,6 +67,8 @@ class Operation:
     error: dict[str, object] | None = None
     run_at: datetime | None = None
     progress: Progress | None = None
+    parts: Tally | None = None
+    cancelling: bool = False
 
     @property
     def is_final(self) -> bool:
@@ -83,7 +89,9 @@ def operation_of(view: JobView, now: datetime) -> Operation:
         error = {"code": "dead-lettered" if view.last_failure is None else view.last_failure.reason}
     waits = view.not_before if status is OperationStatus.PENDING else None
     names = view.names
-    return Operation(names["operation_id"], names["job_type"], status, result, error, waits, view.progress)
+    parts = None if view.split is None else view.tally or Tally(view.split.parts)
+    ends = view.cancelling and status not in FINAL
+    return Operation(names["operation_id"], names["job_type"], status, result, error, waits, view.progress, parts, ends)
 
 
 def record_of(operation_id: str) -> str | None:

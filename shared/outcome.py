@@ -116,7 +116,17 @@ class Unknown:
     """An outside effect may have happened; the reconciling job is on its way."""
 
 
-Outcome = Completed | Duplicate | Retried | Postponed | DeadLettered | Unknown
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The job waits for its parts; their ends wake it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """The job has ended because its client asked for it, or its parent's."""
+
+
+Outcome = Completed | Duplicate | Retried | Postponed | DeadLettered | Unknown | Waiting | Cancelled
 
 ERROR_LENGTH = 300
 
@@ -176,7 +186,7 @@ def told(outcome: Outcome) -> tuple[str, dict[str, object]]:
         case DeadLettered(failure=failure, attempts=attempts):
             fields = {"attempt": attempts, "reason": failure.reason, "signature": failure.signature}
             return "dead_lettered", {**fields, "dependency": failure.dependency}
-        case Unknown():
-            return "unknown", {}
+        case Unknown() | Waiting() | Cancelled():
+            return type(outcome).__name__.lower(), {}
         case _:
             assert_never(outcome)

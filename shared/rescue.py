@@ -6,26 +6,24 @@ A second copy of a message that is still there after all is harmless: one key is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from shared.dead_letter import reopening
+from shared.again import posting_again
 from shared.errors import ClaimLost, Refused
 from shared.failpoints import Failpoint, failpoint
-from shared.job_record import LOST_AFTER, SYSTEM, Status
-from shared.message import Message
-from shared.outbox import posting_of
+from shared.job_record import LOST_AFTER, Status
 from shared.outcome import Failure
 from shared.telemetry import NO_JOB_TYPE
-from shared.trace import read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime, timedelta
 
     from shared.clock import Clock
+    from shared.counting import Counting
     from shared.job_record import JobView
-    from shared.outbox import Outbox, Posting
+    from shared.outbox import Outbox
     from shared.telemetry import Telemetry
 
 LOST = "message-lost"  # the reason of what was given up
@@ -68,6 +66,7 @@ class Rescue:
 
     Attributes:
         workers: where the messages of a job type go; FIFO queues are left out, since a message's group is not known.
+        counting: looks at those that wait for their parts.
     """
 
     records: Unended
@@ -75,6 +74,7 @@ class Rescue:
     workers: Mapping[str, str]
     clock: Clock
     telemetry: Telemetry
+    counting: Counting
     lost_after: timedelta = LOST_AFTER
 
     def rescue(self, shard: int, until: datetime) -> None:
@@ -89,6 +89,9 @@ class Rescue:
             if view.status is Status.RUNNING and view.claim_until is not None and view.claim_until >= self.clock.now():
                 continue
             try:
+                if view.status is Status.WAITING and view.names["job_type"] in self.workers:
+                    self.counting.look(view)  # it has no message: its parts have
+                    continue
                 self._rescue(view)
             except ClaimLost:
                 continue  # somebody works on it: its message is there
@@ -111,34 +114,9 @@ class Rescue:
     def _posted(self, view: JobView, now: datetime) -> bool:
         """Post the job's message; give whether that can be done at all."""
         try:
-            posting = self._posting(view)
+            posting = posting_again(view, self.workers, f"rescue/{view.record}/{view.look_at}")
             if posting is not None:
                 self.outbox.post(posting, now)
         except Refused:
             return False
         return posting is not None
-
-    def _posting(self, view: JobView) -> Posting | None:
-        """The job's message, made anew from its record; None where it cannot be sent.
-
-        Raises:
-            Refused: SQS would refuse it.
-        """
-        names = view.names
-        worker = self.workers.get(names["job_type"])
-        if worker is None or view.payload is None:
-            return None
-        owner = None if names["owner"] == SYSTEM else names["owner"]
-        message = Message(
-            names["job_type"],
-            view.version,
-            names["idempotency_key"],
-            view.payload,
-            job_id=view.job_id or None,
-            trace=read_trace(view.trace),
-            record=None if owner is None else view.record,
-            run_at=view.run_at,
-            tenant=owner,
-        )
-        posting = posting_of(message, f"rescue/{view.record}/{view.look_at}", worker)
-        return replace(posting, attributes=reopening(view.death)) if view.death else posting

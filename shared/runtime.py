@@ -16,11 +16,13 @@ from shared.backends.http import HttpTransport
 from shared.backends.job_record_layer import JobRecordLayer
 from shared.backends.memory_gates import MemoryGates
 from shared.backends.outbox import DynamoDBOutbox
+from shared.backends.parts import DynamoDBParts
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.backends.redis import RedisStore
 from shared.backends.redis_gates import RedisGates
 from shared.backends.sqs import SqsQueue
 from shared.clock import Surroundings, SystemClock, random_token
+from shared.counting import Counting
 from shared.errors import SettingsError
 from shared.execution import Execution
 from shared.keeper import Keeper
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
     from shared.cache import Cache
     from shared.clock import Clock, Tokens
+    from shared.counting import Parts
     from shared.dependency import Transport
     from shared.gate import Gates
     from shared.item import ItemStore
@@ -73,6 +76,7 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
     records: JobRecords,
     items: ItemStore,
     outbox: Outbox,
+    parts: Parts,
     leases: LeaseStore,
     gates: Gates,
     queue: ReceivedFrom,
@@ -86,6 +90,7 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
     keeper = Keeper(telemetry)
     here = Surroundings(clock, random, tokens)
     locking = Locking(Leases(leases, keeper, clock), here)
+    counting = Counting(parts, {job.name: worker.name for job in worker.jobs if not worker.fifo}, clock)
     execution = Execution(
         worker=worker,
         records=records,
@@ -94,7 +99,7 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
         locking=locking,
         transport=transport,
         ways=Ways(gates, MemoryGates(clock), worker.max_concurrency, here, telemetry),
-        attempts=Attempts(worker.name, worker.pace, records, here, telemetry),
+        attempts=Attempts(worker.name, worker.pace, records, here, telemetry, counting),
         here=here,
         telemetry=telemetry,
     )
@@ -147,6 +152,7 @@ def connect(worker: Worker, settings: Settings) -> Runtime:
         records=DynamoDBJobRecords(layer, fences, clock, random),
         items=items,
         outbox=DynamoDBOutbox(dynamodb, settings.outbox_table),
+        parts=DynamoDBParts(dynamodb, settings.jobs_table, settings.outbox_table, clock, random),
         leases=RedisStore(redis),
         gates=RedisGates(redis),
         queue=queue,

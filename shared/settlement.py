@@ -15,7 +15,7 @@ from shared.errors import ClaimLost, Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.message import legible
 from shared.outbox import LONGEST_DELAY, LONGEST_SCHEDULE, Posting
-from shared.outcome import Completed, DeadLettered, Duplicate, Outcome, Postponed, Retried, Unknown
+from shared.outcome import Cancelled, Completed, DeadLettered, Duplicate, Outcome, Postponed, Retried, Unknown, Waiting
 from shared.retry import LONGEST_WAIT
 from shared.telemetry import NO_JOB_TYPE
 from shared.wrapping import ENCODING_ATTRIBUTE
@@ -70,7 +70,7 @@ class Settlement:
     def settle(self, delivery: Delivery, outcome: Outcome) -> bool:
         """Tell SQS; give whether the message is to be acknowledged."""
         match outcome:
-            case Completed() | Duplicate() | Unknown():
+            case Completed() | Duplicate() | Unknown() | Waiting() | Cancelled():
                 return True
             case Retried(after=after) | Postponed(after=after):
                 if self._is_better_sent_anew(delivery, after) and self._sent_anew(delivery, after):

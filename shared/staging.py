@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from shared.commit import Reconciliation
     from shared.item import ItemStore, Key
     from shared.outbox import Posting
+    from shared.parts import Part
     from shared.table import Table
     from shared.tag import Tag
 
@@ -103,6 +104,11 @@ class Staging:
         """One conditional write for each item read or staged."""
         return tuple(slot.staged or Unchanged(slot.table, slot.key, slot.seen) for slot in self._slots.values())
 
+    @property
+    def changes(self) -> int:
+        """How many items are created, changed or deleted."""
+        return sum(slot.staged is not None for slot in self._slots.values())
+
     def _own(self, item: Item) -> _Slot:
         slot = self._slots.get((item.table.name, item.key))
         if slot is None:
@@ -122,6 +128,7 @@ class Staged:
     _tags: dict[str, Tag] = field(default_factory=dict)
     _postings: list[Posting] = field(default_factory=list)
     _reconciliations: list[Reconciliation] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
 
     def tag(self, tag: Tag) -> None:
         """Have a tag dropped after it."""
@@ -158,6 +165,11 @@ class Staged:
         return tuple(self._reconciliations)
 
     @property
+    def others(self) -> int:
+        """How much is staged beside parts, and would be lost without a commit."""
+        return self.items.changes + len(self._postings) + len(self._reconciliations) + len(self._tags)
+
+    @property
     def writes(self) -> tuple[Write, ...]:
         """Conditional writes, one for each item read or staged.
 
@@ -165,7 +177,7 @@ class Staged:
             Refused: all of it does not fit into one transaction.
         """
         writes = self.items.writes
-        check_transaction(writes, self._postings, self._reconciliations)
+        check_transaction(writes, self._postings, self._reconciliations, self.parts)
         return writes
 
 

@@ -7,7 +7,7 @@ checkpoint and its invalidation leaves stale cache entries, so a take-over repea
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from shared.claim import Granted
     from shared.clock import Clock
-    from shared.job_record import JobRecords
+    from shared.job_record import JobRecords, JobView
     from shared.limits import Value
+    from shared.splitting import Splitting
     from shared.staging import Staged
     from shared.tag import Tag
 
@@ -39,6 +40,7 @@ class Steps:
 
     Attributes:
         granted: the claim, with the last checkpoint of the attempts before.
+        splitting: the parts that it is split into.
         invalidate: drops tags; raises CacheUnavailable.
         deadline: when the handler must have returned.
     """
@@ -48,6 +50,7 @@ class Steps:
     invalidate: Callable[[tuple[Tag, ...]], None]
     deadline: datetime
     clock: Clock
+    splitting: Splitting
     progress: Progress | None = None
     _number: int = field(init=False)
     _state: str | None = field(init=False)
@@ -57,8 +60,16 @@ class Steps:
 
     def __post_init__(self) -> None:
         """Begin behind the last checkpoint."""
-        self._number, self._state = self.granted.checkpoints, self.granted.checkpoint
+        self._number, self._state = self.granted.view.checkpoints, self.granted.view.checkpoint
         self._begun = self.clock.monotonic()
+
+    @property
+    def view(self) -> JobView:
+        """The job's record, as far as this attempt has brought it."""
+        split = self.splitting.split
+        return replace(
+            self.granted.view, checkpoints=self._number, checkpoint=self._state, split=split if split.blocks else None
+        )
 
     @property
     def last(self) -> dict[str, Any] | None:
@@ -71,7 +82,7 @@ class Steps:
         Raises:
             InvalidationFailed: Redis did not answer.
         """
-        self._drop(self.granted.checkpoint_tags)
+        self._drop(self.granted.view.checkpoint_tags)
 
     def commit(self, state: Mapping[str, Value], staged: Staged) -> None:
         """Commit a step and drop its tags.
@@ -79,14 +90,26 @@ class Steps:
         Raises:
             Refused: the state cannot be kept, or the step does not fit into one transaction.
             ClaimLost: Conflict, Unavailable: as for a job's commit.
+            CancelAsked: the client has asked to end the job.
             InvalidationFailed: it is committed, and Redis did not answer.
         """
         text, tags = _written(state), staged.tags
         kept = tuple(tag.bare for tag in tags)
-        checkpoint = Checkpoint(self._number + 1, text, kept, staged.writes, staged.postings, self.progress)
+        split = self.splitting.with_(staged.parts)
+        checkpoint = Checkpoint(
+            self._number + 1,
+            text,
+            kept,
+            staged.writes,
+            staged.postings,
+            self.progress,
+            tuple(staged.parts),
+            split,
+        )
         self.records.checkpoint(self.granted.hold, checkpoint, self.clock.now())
         failpoint(Failpoint.CHECKPOINTED)
         self._number, self._state = checkpoint.number, text
+        self.splitting.split = split or self.splitting.split
         self._drop(tags)
 
     def go_on(self, needs: timedelta | None) -> None:

@@ -14,27 +14,36 @@ if TYPE_CHECKING:
     from shared.commit import Reconciliation
     from shared.item import Write
     from shared.outbox import Posting
+    from shared.parts import Part
 
 RECORD_ITEMS = 1  # the job record's own place
 
 
 def check_transaction(
-    writes: Sequence[Write], postings: Sequence[Posting], reconciliations: Sequence[Reconciliation]
+    writes: Sequence[Write],
+    postings: Sequence[Posting],
+    reconciliations: Sequence[Reconciliation],
+    parts: Sequence[Part] = (),
 ) -> None:
-    """Return if a job's commit fits into one transaction.
+    """Return if a job's commit or checkpoint fits into one transaction. A part is two items, and its block is one more.
 
     Raises:
         Refused: with the arithmetic.
     """
-    number = len(writes) + len(postings) + len(reconciliations) + RECORD_ITEMS
+    split = 2 * len(parts) + bool(parts)
+    number = len(writes) + len(postings) + len(reconciliations) + split + RECORD_ITEMS
     if number > TRANSACTION_ITEMS:
+        of_parts = f" + {split} of {len(parts)} parts" if parts else ""
         message = (
-            f"{len(writes)} items + {len(postings)} messages + {len(reconciliations)} settled jobs + the job"
-            f" record = {number}: DynamoDB commits {TRANSACTION_ITEMS} in one transaction; split the job."
+            f"{len(writes)} items + {len(postings)} messages + {len(reconciliations)} settled jobs{of_parts} + the job"
+            f" record = {number}: DynamoDB commits {TRANSACTION_ITEMS} in one transaction; take a checkpoint in between."
         )
         raise Refused(message)
     size = sum(check_item(write.attributes, (), "item") for write in writes if isinstance(write, Create | Replace))
     size += sum(len(posting.body.encode()) for posting in postings)
+    size += sum(len(part.payload.encode()) + len(part.posting.body.encode()) for part in parts)
     if size > TRANSACTION_BYTES:
-        message = f"{size} bytes: DynamoDB commits {TRANSACTION_BYTES} in one transaction; split the job."
+        message = (
+            f"{size} bytes: DynamoDB commits {TRANSACTION_BYTES} in one transaction; take a checkpoint in between."
+        )
         raise Refused(message)

@@ -9,18 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random, SystemRandom
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from shared.errors import DeclarationError, Refused, Stopping
+from shared.errors import DeclarationError, PartsUnderWay, Refused, Stopping
 from shared.failpoints import Failpoint, failpoint
 from shared.outbox import posting_of
+from shared.parts import PARTS_AT_ONCE
 from shared.staging import Staged, Staging
 from shared.table import Access, Right, Table
 from shared.tag import Fresh, Tag, Version
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from shared.cache_store import Loaded
     from shared.calls import Calls
@@ -28,11 +29,16 @@ if TYPE_CHECKING:
     from shared.commit import Reconciliation
     from shared.dependency import Dependency, Reply
     from shared.item import Item, ItemStore
+    from shared.job import Job
     from shared.limits import Value
     from shared.message import Message
+    from shared.parts import Tally
+    from shared.payload import Payload
+    from shared.splitting import PartResult
     from shared.steps import Steps
     from shared.trace import Trace
 
+P = TypeVar("P", bound="Payload")
 TOMBSTONE_KEPT = timedelta(days=30)
 
 
@@ -238,6 +244,7 @@ class UnitOfWork:
             HandOver: the next invocation goes on. Let it fly, as what `check` raises, which looks after the commit.
             Conflict: something read has changed; nothing of this step was written.
             Refused: it cannot be kept, or does not fit into one transaction.
+            CancelAsked: the client has asked to end the job; nothing of this step was written.
             Unavailable: no answer.
         """
         if self.staged.reconciliations:
@@ -248,6 +255,49 @@ class UnitOfWork:
         self.staged = Staged(Staging(self.items))
         self.check()
         steps.go_on(needs)
+
+    @property
+    def room_for_parts(self) -> int:
+        """How many parts the next checkpoint takes beside what is staged."""
+        return PARTS_AT_ONCE - len(self.staged.parts) - self.staged.others // 2
+
+    def split(self, job: Job[P, Any], payload: P) -> None:
+        """Stage a part: a job of its own, accepted by the next checkpoint, retried and dead-lettered by itself.
+
+        A checkpoint takes 49 parts of one type; `room_for_parts` tells when it is due.
+
+        Raises:
+            DeclarationError: the job does not declare this type in `parts`.
+            Refused: the checkpoint is full, or the part could not be sent.
+            Malformed: the payload is too large.
+        """
+        staged = self.staged.parts
+        staged.append(self._demand_steps().splitting.part(job, payload, staged, self.named))
+
+    def await_parts(self) -> Tally:
+        """What became of the parts, once all have ended. Until then the job waits, and occupies nobody.
+
+        Raises:
+            PartsUnderWay: the job goes on behind its checkpoint when they have ended. Let it fly.
+            Refused: something is staged: take a checkpoint first.
+            Unavailable: no answer.
+        """
+        if self.staged.others or self.staged.parts:
+            message = "Something is staged, and would be lost while the job waits: take a checkpoint first."
+            raise Refused(message)
+        tally = self._demand_steps().splitting.tally()
+        if not tally.is_over:
+            message = f"{tally.ended} of {tally.total} parts have ended."
+            raise PartsUnderWay(message)
+        return tally
+
+    def part_results(self) -> Iterator[PartResult]:
+        """How each part ended, in any order; a hundred are read at a time.
+
+        Raises:
+            Unavailable: no answer.
+        """
+        return self._demand_steps().splitting.results()
 
     def progress(self, done: int, total: int | None = None, note: str = "") -> None:
         """Tell those who wait how far the job is: written every two seconds at most, and with each commit.

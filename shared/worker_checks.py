@@ -47,9 +47,27 @@ def _check_shape(worker: Worker) -> None:
         message = f"worker {worker.name!r}: give at least one job type."
         raise DeclarationError(message)
     _ = worker.job_types, worker.accesses, worker.dependencies
+    _check_parts(worker)
     if worker.memory not in MEMORY:
         message = f"worker {worker.name!r}: memory={worker.memory} must be {MEMORY[0]} to {MEMORY[-1]} MiB."
         raise DeclarationError(message)
+
+
+def _check_parts(worker: Worker) -> None:
+    for declared in worker.jobs:
+        if declared.parts and worker.fifo:
+            message = (
+                f"worker {worker.name!r}: {declared.name} is split into parts, and a FIFO queue would run them one after"
+                " another: use a standard queue."
+            )
+            raise DeclarationError(message)
+        for part in declared.parts:
+            if part.name not in worker.job_types.by_name:
+                message = (
+                    f"worker {worker.name!r}: {declared.name} is split into {part.name}, which is not among its jobs: add"
+                    " it to `jobs`."
+                )
+                raise DeclarationError(message)
 
 
 def _check_batch(worker: Worker) -> None:

@@ -18,6 +18,7 @@ from shared.backends.job_record_layer import JobRecordLayer
 from shared.backends.operator_records import DynamoDBOperatorRecords
 from shared.backends.outbox import DynamoDBOutbox
 from shared.backends.owned_jobs import BY_OWNER, UNFINISHED, DynamoDBOwnedJobs
+from shared.backends.parts import DynamoDBParts
 
 if TYPE_CHECKING:
     from shared.clock import Clock
@@ -79,6 +80,9 @@ class Database:
 
     def operator(self, clock: Clock) -> DynamoDBOperatorRecords:
         return DynamoDBOperatorRecords(self.client, self.jobs_table, clock, Random(4))  # noqa: S311 - repeatable
+
+    def parts(self, clock: Clock) -> DynamoDBParts:
+        return DynamoDBParts(self.client, self.jobs_table, self.outbox_table, clock, Random(5))  # noqa: S311 - repeatable
 
     def records(self, clock: Clock) -> DynamoDBJobRecords:
         layer = JobRecordLayer(self.client, self.jobs_table, self.items, self.outbox_table)

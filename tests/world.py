@@ -160,6 +160,7 @@ class World:
             records=self.database,
             items=self.database,
             outbox=self.database,
+            parts=self.database,
             leases=self.cache,
             gates=self.gates,
             queue=self.queue,

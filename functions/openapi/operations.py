@@ -21,7 +21,7 @@ from functions.openapi.parts import (
     ref,
 )
 from functions.openapi.reads import ETAG_HEADER, ETAGS
-from functions.operations import USUALLY_LISTED
+from functions.operations import ENDS, USUALLY_LISTED
 from functions.resources import RESOURCES
 from shared.commit import NOTE_LENGTH
 from shared.intake import BODY_BYTES, FIRST_VERSION
@@ -74,6 +74,13 @@ PROGRESS: Json = {
     "required": ["done", "note", "at"],
     "additionalProperties": False,
 }
+PARTS: Json = {
+    "type": "object",
+    "description": "What became of the parts of a job that is split; a replayed one may change it after the job's end.",
+    "properties": {name: {"type": "integer", "minimum": 0} for name in ("total", *ENDS)},
+    "required": ["total", *ENDS],
+    "additionalProperties": False,
+}
 OUTDATED = problem(
     HTTPStatus.PRECONDITION_FAILED,
     "It is at another version (`ETag`), or is not there, or not the caller's",
@@ -83,7 +90,7 @@ OUTDATED = problem(
 
 def schemas(jobs: Iterable[Job[Any, Any]]) -> dict[str, Json]:
     """The schemas of the operations, payloads and results of these job types."""
-    found: dict[str, Json] = {"OperationError": ERROR, "Progress": PROGRESS}
+    found: dict[str, Json] = {"OperationError": ERROR, "Progress": PROGRESS, "Parts": PARTS}
     for job in jobs:
         name = _camel(job.name)
         found[f"{name}Payload"] = _lifted(TypeAdapter(job.payload).json_schema(ref_template=REF), found)
@@ -92,6 +99,8 @@ def schemas(jobs: Iterable[Job[Any, Any]]) -> dict[str, Json]:
             "error": ref("OperationError"),
             "run_at": RUN_AT["schema"],
             "progress": ref("Progress"),
+            "parts": ref("Parts"),
+            "cancelling": {"const": True, "description": "It has begun, and ends before its next step"},
         }
         if (result := _result_of(job)) is not None:
             found[f"{name}Result"] = _lifted(
@@ -124,9 +133,14 @@ def paths(jobs: Iterable[Job[Any, Any]]) -> dict[str, Json]:
             },
             "delete": {
                 "operationId": "cancel",
-                "summary": "Cancel what has not begun",
+                "summary": "Cancel what has not begun; a job of many steps ends before its next one",
                 "responses": {
                     "200": answer("Cancelled", whole),
+                    "202": answer(
+                        "It ends before its next step; its parts that have not begun do not begin",
+                        whole,
+                        Retry_After=SOMETIMES_RETRY_AFTER,
+                    ),
                     **ANY_ROUTE,
                     **dict([problem(HTTPStatus.NOT_FOUND, "Not there, or another's")]),
                     **dict(

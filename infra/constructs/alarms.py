@@ -1,10 +1,11 @@
-"""Alarms of a worker and of the relay. Each says what it saw and which runbook of `docs/runbooks/` to open.
+"""Alarms of a worker, of whatever reads a stream, and of the sweeper. Each says what it saw and which runbook of `docs/runbooks/` to open.
 
 An idle queue reports nothing, so missing data is no breach, but for what is reported every minute whatever happens.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -124,7 +125,66 @@ class _SenderAlarms(_Alarms):
         )
 
 
-class RelayAlarms(_SenderAlarms):
+class _StreamAlarms(_SenderAlarms):
+    """What the functions that read a table's stream have in common."""
+
+    def _watch_stream(self, what: _Stream, function: lambda_.IFunction, failures: sqs.IQueue) -> None:
+        self._watch(
+            f"{what.construct_id}Errors",
+            function_metric(function, "Errors", "Sum"),
+            0,
+            sentence=f"The {what.name} failed; {what.waits}.",
+            runbook=f"{what.runbook}-errors",
+            breaches=3,
+            periods=5,
+        )
+        self._watch(
+            f"{what.construct_id}Lag",
+            function_metric(function, "IteratorAge", "Maximum"),
+            OLDEST_STREAM_RECORD.total_seconds() * 1000,
+            sentence=f"The {what.name} lags more than {OLDEST_STREAM_RECORD.seconds} s behind the table.",
+            runbook=f"{what.runbook}-lag",
+            breaches=3,
+            periods=3,
+        )
+        self._watch(
+            f"{what.construct_id}GaveUp",
+            queue_metric(failures, VISIBLE),
+            1,
+            operator=AT_LEAST,
+            sentence=f"The {what.name} gave up on some items; {what.given_up}.",
+            runbook=f"{what.runbook}-gave-up",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """A reader of a stream, in the words of its alarms."""
+
+    construct_id: str
+    name: str
+    runbook: str
+    waits: str
+    given_up: str
+
+
+_RELAY = _Stream(
+    "Relay",
+    "outbox relay",
+    "relay",
+    "committed messages wait to be sent",
+    "their messages are left to the sweeper",
+)
+_COUNTER = _Stream(
+    "PartCounter",
+    "part counter",
+    "part-counter",
+    "jobs whose parts have ended wait to go on",
+    "their jobs are left to the sweeper",
+)
+
+
+class RelayAlarms(_StreamAlarms):
     """Alarms of the outbox relay."""
 
     def __init__(
@@ -137,33 +197,24 @@ class RelayAlarms(_SenderAlarms):
         topic: sns.ITopic,
     ) -> None:
         super().__init__(scope, construct_id, topic=topic)
-        self._watch(
-            "RelayErrors",
-            function_metric(function, "Errors", "Sum"),
-            0,
-            sentence="The outbox relay failed; committed messages wait to be sent.",
-            runbook="relay-errors",
-            breaches=3,
-            periods=5,
-        )
-        self._watch(
-            "RelayLag",
-            function_metric(function, "IteratorAge", "Maximum"),
-            OLDEST_STREAM_RECORD.total_seconds() * 1000,
-            sentence=f"The outbox relay lags more than {OLDEST_STREAM_RECORD.seconds} s behind the table.",
-            runbook="relay-lag",
-            breaches=3,
-            periods=3,
-        )
-        self._watch(
-            "RelayGaveUp",
-            queue_metric(failures, VISIBLE),
-            1,
-            operator=AT_LEAST,
-            sentence="The outbox relay gave up on some items; their messages are left to the sweeper.",
-            runbook="relay-gave-up",
-        )
+        self._watch_stream(_RELAY, function, failures)
         self._watch_parked("outbox-relay")
+
+
+class PartCounterAlarms(_StreamAlarms):
+    """Alarms of the part counter."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        function: lambda_.IFunction,
+        failures: sqs.IQueue,
+        topic: sns.ITopic,
+    ) -> None:
+        super().__init__(scope, construct_id, topic=topic)
+        self._watch_stream(_COUNTER, function, failures)
 
 
 class SweeperAlarms(_SenderAlarms):

@@ -1,4 +1,4 @@
-"""The first thing to look at: one row a worker, and one for the relay."""
+"""The first thing to look at: one row a worker, and one for whatever reads a stream."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Dashboard(Construct):
             _graph(f"{name}: duration", *[function_metric(function, "Duration", s) for s in ("p50", "p99")]),
         )
 
-    def add_relay(self, function: lambda_.IFunction, failures: sqs.IQueue) -> None:
-        """Show lag and failures of the outbox relay."""
+    def add_stream(self, name: str, function: lambda_.IFunction, failures: sqs.IQueue) -> None:
+        """Show lag and failures of a function that reads a table's stream."""
         self._row(
-            _graph("outbox relay: lag", function_metric(function, "IteratorAge", "Maximum")),
-            _graph("outbox relay: errors", function_metric(function, "Errors", "Sum")),
-            _graph("outbox relay: given up", queue_metric(failures, VISIBLE)),
+            _graph(f"{name}: lag", function_metric(function, "IteratorAge", "Maximum")),
+            _graph(f"{name}: errors", function_metric(function, "Errors", "Sum")),
+            _graph(f"{name}: given up", queue_metric(failures, VISIBLE)),
         )
 
     def _row(self, *widgets: cloudwatch.IWidget) -> None:

@@ -1,4 +1,4 @@
-"""Event source mappings: SQS to a consumer, a table's stream to the relay.
+"""Event source mappings: SQS to a consumer, a table's stream to the relay and to the part counter.
 
 Both always report failed items one by one. A mapping of SQS never filters: what does not match a filter is deleted.
 """
@@ -14,6 +14,7 @@ from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_lambda as lambda_
 
 from infra.grants import BRAKE, allow
+from shared.parts import STATES
 
 if TYPE_CHECKING:
     from aws_cdk import aws_dynamodb as dynamodb
@@ -31,6 +32,18 @@ STREAM_BATCH = 100
 UNLIMITED = -1
 STREAM_RECORD_AGE = timedelta(hours=6)  # a stream forgets after 24: the rest is for what waited behind it
 ONLY_NEW_ITEMS = json.dumps({"eventName": ["INSERT"]})
+# Job records that are parts, as they end: nobody pays for the changes of the others.
+ENDED_PARTS = json.dumps(
+    {
+        "eventName": ["MODIFY"],
+        "dynamodb": {
+            "NewImage": {
+                "part_of": {"S": [{"exists": True}]},
+                "status": {"S": [status.value for status in STATES]},
+            }
+        },
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +85,9 @@ def consume_queue(scope: Construct, worker: Worker, queue: sqs.IQueue, function:
 
 
 def consume_stream(
-    scope: Construct, table: dynamodb.ITable, function: lambda_.IFunction, failures: sqs.IQueue
+    scope: Construct, table: dynamodb.ITable, function: lambda_.IFunction, failures: sqs.IQueue, pattern: str
 ) -> lambda_.CfnEventSourceMapping:
-    """Feed the new items of a table to a function; what it cannot take is told to `failures`."""
+    """Feed the changes of a table that match a pattern to a function; what it cannot take is told to `failures`."""
     mapping = lambda_.CfnEventSourceMapping
     return lambda_.CfnEventSourceMapping(
         scope,
@@ -90,5 +103,5 @@ def consume_stream(
         destination_config=mapping.DestinationConfigProperty(
             on_failure=mapping.OnFailureProperty(destination=failures.queue_arn)
         ),
-        filter_criteria=mapping.FilterCriteriaProperty(filters=[mapping.FilterProperty(pattern=ONLY_NEW_ITEMS)]),
+        filter_criteria=mapping.FilterCriteriaProperty(filters=[mapping.FilterProperty(pattern=pattern)]),
     )

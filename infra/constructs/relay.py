@@ -11,7 +11,7 @@ from constructs import Construct
 
 from infra.constructs.alarms import RelayAlarms
 from infra.constructs.function import Shape
-from infra.constructs.mapping import consume_stream
+from infra.constructs.mapping import ONLY_NEW_ITEMS, consume_stream
 from infra.constructs.queue_pair import DEAD_LETTER_RETENTION, encrypted_queue, seconds
 from infra.constructs.sending import let_send, sender
 from infra.grants import GIVE_UP, OUTBOX_SEND, QUERY_INDEX, SEND, STREAM_READ, allow, allow_queue, allow_table
@@ -58,7 +58,7 @@ class OutboxRelay(Construct):
         allow(function.role, QUERY_INDEX, f"{tables.outbox.table_arn}/index/{LANES}")
         allow_table(function.role, tables.jobs, GIVE_UP)
         allow_queue(function.role, self.failures, SEND)
-        consume_stream(self, tables.outbox, self.function, self.failures)
+        consume_stream(self, tables.outbox, self.function, self.failures, ONLY_NEW_ITEMS)
         RelayAlarms(self, "Alarms", function=self.function, failures=self.failures, topic=foundation.topic)
 
     def serve(self, worker: Worker, queue: sqs.IQueue) -> None:

@@ -1,4 +1,4 @@
-"""DynamoDB tables: job records, the outbox with its stream, and the tables of business items that jobs declare."""
+"""DynamoDB tables: job records and the outbox with their streams, and the tables of business items that jobs declare."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Tables(Construct):
         self._stage = stage
         self._key = key
         self._business: dict[str, dynamodb.Table] = {}
-        self.jobs = self._table("Jobs", key="id")
+        self.jobs = self._table("Jobs", key="id", stream=dynamodb.StreamViewType.NEW_IMAGE)
         self.outbox = self._table("Outbox", key="lane", sort_key="id", stream=dynamodb.StreamViewType.NEW_IMAGE)
         _index(self.jobs, INDEX, UNENDED, LOOK_AT)
         _index(self.jobs, BY_OWNER, LISTED_FOR, CREATED_AT)

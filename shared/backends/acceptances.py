@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from shared.acceptance import Accepted, Overtaken, answer_for
+from shared.acceptance import STOPPABLE, Accepted, Overtaken, answer_for
 from shared.backends.aws import translated
 from shared.backends.job_record_item import LISTED_FOR, OPEN, UNFINISHED_OF, read_view, watched_from
 from shared.backends.outbox import write_posting
@@ -97,6 +97,8 @@ class DynamoDBAcceptances:
             return None
         if item["status"]["S"] == Status.ACCEPTED.value and "not_before" in item:
             item = self._cancel(record, owner, now, waits=int(item["not_before"]["N"]))
+        if item["status"]["S"] in {status.value for status in STOPPABLE} and "checkpoints" in item:
+            item = self._stop(record, owner, now)
         view = read_view(record, item)
         return None if view.expires is not None and view.expires <= now else view
 
@@ -133,6 +135,31 @@ class DynamoDBAcceptances:
                     ),
                     ExpressionAttributeNames={"#status": "status", "#owner": "owner", "#ttl": "ttl"},
                     ExpressionAttributeValues=values,
+                    ReturnValues="ALL_NEW",
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
+                raise
+            item: dict[str, Any] = error.response.get("Item", {})  # type: ignore[assignment]
+            return item
+        attributes: dict[str, Any] = answer["Attributes"]
+        return attributes
+
+    def _stop(self, record: str, owner: str, now: datetime) -> dict[str, Any]:
+        """Ask a job of many steps to end before its next one; give its item as it is then."""
+        states = {f":{status.name.lower()}": {"S": status.value} for status in STOPPABLE}
+        try:
+            with translated("dynamodb"):
+                answer = self.client.update_item(
+                    TableName=self.jobs_table,
+                    Key={"id": {"S": record}},
+                    UpdateExpression="SET cancelling = if_not_exists(cancelling, :now)",
+                    ConditionExpression=(
+                        f"#owner = :owner AND attribute_exists(checkpoints) AND #status IN ({', '.join(states)})"
+                    ),
+                    ExpressionAttributeNames={"#status": "status", "#owner": "owner"},
+                    ExpressionAttributeValues={":owner": {"S": owner}, ":now": {"S": now.isoformat()}, **states},
                     ReturnValues="ALL_NEW",
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )

@@ -15,7 +15,7 @@ from shared.backends.aws import translated
 from shared.backends.intents import DynamoDBIntents
 from shared.backends.job_record_item import read_view
 from shared.claim import Answer, Step, decide
-from shared.errors import ClaimLost, Conflict, NoAnswer, Refused, Unavailable
+from shared.errors import CancelAsked, ClaimLost, Conflict, NoAnswer, Refused, Unavailable
 from shared.job_record import Hold, JobView, Status
 
 if TYPE_CHECKING:
@@ -185,6 +185,7 @@ class DynamoDBJobRecords:
         """Read the reasons: True if our own earlier try did it, False if another try may.
 
         Raises:
+            CancelAsked: its client wants it to end.
             ClaimLost: the record is no longer ours.
             Conflict: something read has changed.
             Refused: DynamoDB refuses a value.
@@ -194,8 +195,12 @@ class DynamoDBJobRecords:
         codes = [reason.get("Code", "None") for reason in reasons]
         if codes and codes[0] == CONDITION_FAILED:
             item = reasons[0].get("Item", {})
-            if item.get("attempt_token", {}).get("S") == hold.token and is_done(read_view(hold.record, item)):
+            is_ours = item.get("attempt_token", {}).get("S") == hold.token
+            if is_ours and is_done(read_view(hold.record, item)):
                 return True
+            if is_ours and "cancelling" in item and item["status"]["S"] == Status.RUNNING.value:
+                message = "The client has asked to end the job."
+                raise CancelAsked(message) from error
             message = "Another attempt holds the job, or it was cancelled."
             raise ClaimLost(message) from error
         if "ValidationError" in codes or "ItemCollectionSizeLimitExceeded" in codes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ from shared.clock import from_millis
 from shared.commit import Progress
 from shared.job_record import LOST_AFTER, JobView, Replayed, Status
 from shared.outcome import Failure
+from shared.parts import Place, Split, Tally
 from shared.tag import Tag, Version
 
 NAMES = {
@@ -25,6 +27,7 @@ NAMES = {
     "#fingerprint": "fingerprint",
     "#not_before": "not_before",
     "#trace": "trace",
+    "#split": "split",
 }
 UNENDED = "unended"  # key of the sparse index of jobs whose message may be lost, by shard and time to look
 LOOK_AT = "look_at"
@@ -33,7 +36,7 @@ WATCHED = f"{UNENDED}, {LOOK_AT}"
 LISTED_FOR = "listed_for"
 UNFINISHED_OF = "unfinished_of"  # removed when the job first ends; a dead letter and an unknown outcome are ends, too
 CREATED_AT = "created_at"
-STEPS = "checkpoints, checkpoint, checkpoint_tags, progress"
+STEPS = "checkpoints, checkpoint, checkpoint_tags, progress, #split, tally, cancelling"
 OPEN = f"{WATCHED}, {UNFINISHED_OF}"  # what is removed when the job ends
 
 
@@ -80,6 +83,10 @@ def read_view(record: str, item: dict[str, Any]) -> JobView:
         checkpoint=text("checkpoint"),
         checkpoint_tags=tuple(read_tag(tag) for tag in item.get("checkpoint_tags", {}).get("L", [])),
         progress=read_progress(item.get("progress")),
+        split=read_split(item.get("split")),
+        tally=read_tally(item.get("tally")),
+        place=read_place(item),
+        cancelling="cancelling" in item,
         names={
             name: item[name]["S"] for name in ("owner", "job_type", "idempotency_key", "operation_id") if name in item
         },
@@ -161,6 +168,41 @@ def read_progress(value: dict[str, Any] | None) -> Progress | None:
     names = value["M"]
     total = int(names["total"]["N"]) if "total" in names else None
     return Progress(int(names["done"]["N"]), datetime.fromisoformat(names["at"]["S"]), total, names["note"]["S"])
+
+
+def write_split(split: Split) -> dict[str, Any]:
+    """How far a job is split, as a DynamoDB map."""
+    return {"M": {"name": {"S": split.name}, "blocks": {"N": str(split.blocks)}, "parts": {"N": str(split.parts)}}}
+
+
+def read_split(value: dict[str, Any] | None) -> Split | None:
+    """How far a job is split, from its map."""
+    if value is None:
+        return None
+    names = value["M"]
+    return Split(names["name"]["S"], int(names["blocks"]["N"]), int(names["parts"]["N"]))
+
+
+def write_tally(tally: Tally) -> dict[str, Any]:
+    """A tally as a DynamoDB map."""
+    return {"M": {name: {"N": str(count)} for name, count in asdict(tally).items()}}
+
+
+def read_tally(value: dict[str, Any] | None) -> Tally | None:
+    """A tally from its map."""
+    return None if value is None else Tally(**{name: int(count["N"]) for name, count in value["M"].items()})
+
+
+def write_place(place: Place) -> dict[str, Any]:
+    """The attributes of a part's record that say where it belongs."""
+    return {"part_of": {"S": place.parent}, "block": {"S": place.block}, "part": {"N": str(place.number)}}
+
+
+def read_place(item: dict[str, Any]) -> Place | None:
+    """Where a part belongs; None of a job that is none."""
+    if "part_of" not in item:
+        return None
+    return Place(item["part_of"]["S"], item["block"]["S"], int(item["part"]["N"]))
 
 
 def watched_from(record: str, now: datetime) -> dict[str, Any]:

@@ -26,14 +26,17 @@ from shared.backends.job_record_item import (
     watched_from,
     write_failure,
     write_progress,
+    write_split,
     write_tag,
 )
 from shared.backends.outbox import write_posting
+from shared.backends.parts import write_block, write_part
 from shared.claim import Granted
 from shared.clock import to_millis
 from shared.job_record import ENDED, EXPIRY_MARGIN, RETENTION, Status
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from shared.backends.dynamodb import DynamoDBItems
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from shared.commit import Checkpoint, Commit, Progress, Reconciliation, Release
     from shared.job_record import Hold, JobView
     from shared.outcome import Failure
+    from shared.parts import Part
 
 
 _HELD = "#token = :token AND #status = :running"
@@ -127,7 +131,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             self.seen = read_view(self.hold.record, item) if item and "status" in item else None
             raise IdempotencyItemAlreadyExistsError(self.hold.record) from error
         view = read_view(self.hold.record, answer["Attributes"])
-        self.granted = Granted.of(self.hold, view)
+        self.granted = Granted(self.hold, view, self.now)
 
     def _update_record(self, data_record: DataRecord) -> None:  # noqa: ARG002 - Powertools' signature
         """Commit: the record's end, the unit of work and the outbox in one transaction."""
@@ -148,10 +152,27 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         if checkpoint.progress is not None:
             sets += ", progress = :progress"
             values[":progress"] = write_progress(checkpoint.progress)
-        once = "(attribute_not_exists(checkpoints) OR checkpoints < :number)"
+        if checkpoint.split is not None:
+            sets += ", #split = :split"
+            values[":split"] = write_split(checkpoint.split)
+        once = "(attribute_not_exists(checkpoints) OR checkpoints < :number) AND attribute_not_exists(cancelling)"
         held = self._conditional(self.hold.record, f"SET {sets}", f"{_HELD} AND {once}", values)
         name = f"{self.hold.token[:24]}{checkpoint.number:012}"  # each transaction of an attempt has one of its own
-        self._transact([held], checkpoint, name)
+        self._transact([held, *self._split(checkpoint.parts)], checkpoint, name)
+
+    def _split(self, parts: Sequence[Part]) -> list[dict[str, Any]]:
+        """The entries of a checkpoint's parts: their block, and for each its record and its message."""
+        if not parts:
+            return []
+        records = [write_block(parts, self.now), *(write_part(part, self.now) for part in parts)]
+        fresh = {"ConditionExpression": "attribute_not_exists(id)"}
+        return [
+            *({"Put": {"TableName": self.table_name, "Item": item, **fresh}} for item in records),
+            *(
+                {"Put": {"TableName": self.outbox_table, "Item": write_posting(part.posting, self.now), **fresh}}
+                for part in parts
+            ),
+        ]
 
     def _transact(self, records: list[dict[str, Any]], staged: Commit | Checkpoint, name: str) -> None:
         entries = [*records, *(self.items.entry(write) for write in staged.writes)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from shared.acceptance import Accepted, Overtaken, answer_for
+from shared.acceptance import STOPPABLE, Accepted, Overtaken, answer_for
 from shared.backends.memory_outbox import MemoryOutbox
 from shared.backends.memory_records import MemoryRecords
 from shared.job_record import RETENTION, JobView, Status, operation_id
@@ -84,4 +84,7 @@ class MemoryAcceptances(MemoryRecords, MemoryOutbox):
                 )
                 self.records[record] = view
                 self.unfinished.discard(record)
+            elif view.status in STOPPABLE and view.checkpoints:
+                view = replace(view, cancelling=True)
+                self.records[record] = view
             return view

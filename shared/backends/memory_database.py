@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from shared.backends.memory_acceptances import MemoryAcceptances
 from shared.backends.memory_items import MemoryItems
+from shared.backends.memory_parts import MemoryParts
 from shared.backends.memory_unended import MemoryUnended
 from shared.claim import Answer, Granted, Step, decide, is_another_job, names_before
-from shared.errors import ClaimLost, Conflict
+from shared.errors import CancelAsked, ClaimLost, Conflict
 from shared.job_record import ENDED, RETENTION, Hold, JobView, Status, operation_id
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended):
+class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended, MemoryParts):
     """Job records, business items and the outbox, with transactions over all three."""
 
     clock: Clock
@@ -70,6 +71,10 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended):
                     checkpoint=seen.checkpoint,
                     checkpoint_tags=seen.checkpoint_tags,
                     progress=seen.progress,
+                    split=seen.split,
+                    tally=seen.tally,
+                    cancelling=seen.cancelling,
+                    place=seen.place,
                 )
             view = seen if step is Step.INCREMENT and seen is not None else fresh
             granted = replace(
@@ -84,7 +89,7 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended):
                 begun_at=view.begun_at or now,
             )
             self.records[claim.record] = granted
-            return Granted.of(Hold(claim.record, claim.token), granted)
+            return Granted(Hold(claim.record, claim.token), granted, now)
 
     def commit(self, hold: Hold, commit: Commit, now: datetime) -> None:
         """Write everything, or nothing."""
@@ -125,13 +130,18 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended):
                 return
             if view.checkpoints > checkpoint.number:
                 raise ClaimLost(_LOST)
+            if view.cancelling:
+                message = "The client has asked to end the job."
+                raise CancelAsked(message)
             self._write(checkpoint, now)
+            self.put_parts(checkpoint.parts, now)
             self.records[hold.record] = replace(
                 view,
                 checkpoints=checkpoint.number,
                 checkpoint=checkpoint.state,
                 checkpoint_tags=checkpoint.tags,
                 progress=checkpoint.progress or view.progress,
+                split=checkpoint.split or view.split,
             )
 
     def note_progress(self, hold: Hold, progress: Progress, now: datetime) -> None:

@@ -67,7 +67,7 @@ class MemoryUnended(MemoryRecords):
     def _demand_as_seen(self, view: JobView, now: datetime) -> None:
         seen = self.records.get(view.record)
         is_free = seen is not None and (
-            seen.status in {Status.ACCEPTED, Status.RETRYING}
+            seen.status in {Status.ACCEPTED, Status.RETRYING, Status.WAITING}
             or (seen.status is Status.RUNNING and seen.claim_until is not None and seen.claim_until < now)
         )
         if seen is None or not is_free or (seen.look_at, seen.death) != (view.look_at, view.death):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shared.outcome import Failure
 
 INDEX = "unended"
-_AS_SEEN = "look_at = :seen AND #death = :death AND (#status IN (:accepted, :retrying) OR (#status = :running AND #until < :now))"
+_AS_SEEN = "look_at = :seen AND #death = :death AND (#status IN (:accepted, :retrying, :waiting) OR (#status = :running AND #until < :now))"
 
 _BURY = (
     "SET #status = :dead, #death = #death + :one, updated_at = :now_text, ended_at = :now_text,"
@@ -92,6 +92,7 @@ class DynamoDBUnended:
                         ":death": {"N": str(view.death)},
                         ":accepted": {"S": Status.ACCEPTED.value},
                         ":retrying": {"S": Status.RETRYING.value},
+                        ":waiting": {"S": Status.WAITING.value},
                         ":running": {"S": Status.RUNNING.value},
                         ":now": {"N": str(to_millis(now))},
                         **values,

@@ -66,9 +66,13 @@ def test_i20_whoever_takes_a_job_over_is_told_its_last_checkpoint(stores: Stores
     stores.records.checkpoint(hold, step(1, state='{"line":1}'), START)
     stores.records.checkpoint(hold, step(2, state='{"line":2}'), START)
     second = granted(stores, again(first), first.until + SOON)
-    assert (second.checkpoints, second.checkpoint, second.checkpoint_tags) == (2, '{"line":2}', (Tag("t", Version(7)),))
+    assert (second.view.checkpoints, second.view.checkpoint, second.view.checkpoint_tags) == (
+        2,
+        '{"line":2}',
+        (Tag("t", Version(7)),),
+    )
     stores.records.release(second.hold, Release(LATER, FAILURE), LATER)
-    assert granted(stores, again(first, until=LATER + SOON), LATER).checkpoint == '{"line":2}'
+    assert granted(stores, again(first, until=LATER + SOON), LATER).view.checkpoint == '{"line":2}'
 
 
 def test_i15_a_zombie_neither_writes_a_step_nor_tells_progress(stores: Stores) -> None:
@@ -111,12 +115,12 @@ def test_a_replayed_dead_letter_goes_on_behind_its_checkpoint_and_another_job_of
     stores.records.bury(hold, 1, FAILURE, START)
     answer = stores.records.claim(again(first, death=1), LATER)
     assert isinstance(answer, Granted)
-    assert (answer.attempt, answer.checkpoints, answer.checkpoint) == (1, 1, '{"line":1}')
+    assert (answer.attempt, answer.view.checkpoints, answer.view.checkpoint) == (1, 1, '{"line":1}')
     once = claim(reopens=START, job_id="first")
     hold = granted(stores, once).hold
     stores.records.checkpoint(hold, step(1), START)
     stores.records.note_progress(hold, Progress(1, START), START)
     stores.records.commit(hold, Commit(Status.COMPLETED), START)
     anew = granted(stores, again(once, reopens=LATER, job_id="second"), LATER)
-    assert (anew.checkpoints, anew.checkpoint, anew.checkpoint_tags) == (0, None, ())
+    assert (anew.view.checkpoints, anew.view.checkpoint, anew.view.checkpoint_tags) == (0, None, ())
     assert stores.records.view(once.record).progress is None

@@ -100,21 +100,21 @@ def test_a_reconciliation_that_found_nothing_done_clears_intents_and_age(stores:
     settled = Commit(Status.COMPLETED, reconciliations=(Reconciliation(record, Status.RETRYING),))
     stores.records.commit(settling, settled, START + HOUR)
     answer = granted(stores, claim(key, until=START + 3 * HOUR), START + 2 * HOUR)
-    assert answer.begun_at == START + 2 * HOUR
+    assert answer.view.begun_at == START + 2 * HOUR
     assert stores.records.intend(answer.hold, "shop")
 
 
 def test_a_job_is_as_old_as_its_first_attempt_through_retries_and_deaths(stores: Stores) -> None:
     first = claim()
     answer = granted(stores, first)
-    assert answer.begun_at == START
+    assert answer.view.begun_at == START
     stores.records.release(answer.hold, Release(START, FAILURE), START)
     second = again(first)
     answer = granted(stores, second, START + HOUR)
-    assert (answer.begun_at, answer.last_failure) == (START, FAILURE)
+    assert (answer.view.begun_at, answer.view.last_failure) == (START, FAILURE)
     stores.records.bury(answer.hold, 1, FAILURE, START + HOUR)
     third = again(second, death=1, until=START + 3 * HOUR)
-    assert granted(stores, third, START + 2 * HOUR).begun_at == START
+    assert granted(stores, third, START + 2 * HOUR).view.begun_at == START
 
 
 def test_another_job_of_an_expired_key_begins_without_a_past(stores: Stores) -> None:
@@ -124,5 +124,5 @@ def test_another_job_of_an_expired_key_begins_without_a_past(stores: Stores) -> 
     stores.records.commit(hold, Commit(Status.COMPLETED), START)
     later = START + RETENTION + HOUR
     answer = granted(stores, again(first, until=later + HOUR), later)
-    assert answer.begun_at == later
+    assert answer.view.begun_at == later
     assert stores.records.intend(answer.hold, "shop")

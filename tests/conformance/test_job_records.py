@@ -128,7 +128,7 @@ def test_a_released_job_waits_and_keeps_its_failures_and_attempts(stores: Stores
     stores.records.release(hold, Release(START + SOON, FAILURE), START)  # the reply was lost
     assert stores.records.claim(again(first), START) == TooEarly(START + SOON)
     second = granted(stores, again(first), START + SOON)
-    assert (second.attempt, second.first_failure) == (2, FAILURE)
+    assert (second.attempt, second.view.first_failure) == (2, FAILURE)
     other = Failure(START + SOON, "unknown", "KeyError: y", "123456abcdef")
     stores.records.release(second.hold, Release(START + SOON, other), START + SOON)
     view = stores.records.view(first.record)
@@ -159,7 +159,7 @@ def test_a_dead_letter_is_reopened_only_by_the_copy_of_its_death(stores: Stores)
     stores.records.bury(granted(stores, first).hold, 1, FAILURE, START)
     assert stores.records.claim(again(first), START) == StaleCopy(Status.DEAD_LETTERED)
     reopened = granted(stores, again(first, death=1))
-    assert (reopened.attempt, reopened.first_failure) == (1, None)
+    assert (reopened.attempt, reopened.view.first_failure) == (1, None)
     assert stores.records.claim(again(first), START) == StaleCopy(Status.RUNNING)
 
 

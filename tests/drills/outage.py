@@ -284,6 +284,7 @@ class Drill:
             records=database,
             items=database,
             outbox=database,
+            parts=database,
             leases=through(self.cache, CacheUnavailable()),
             gates=through(self.gates, CacheUnavailable()),
             queue=through(self.queue, gone),

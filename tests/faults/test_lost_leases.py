@@ -47,6 +47,7 @@ def runtime_of(database: Database, store: RedisStore, handler: Callable[[Note, U
         records=database.records(clock),
         items=database.items,
         outbox=DynamoDBOutbox(database.client, database.outbox_table),
+        parts=database.parts(clock),
         leases=store,
         gates=MemoryGates(clock),
         queue=queue,

@@ -103,6 +103,7 @@ class House:
             records=self.database.records(clock),
             items=self.database.items,
             outbox=self.database.outbox,
+            parts=self.database.parts(clock),
             leases=MemoryCache(clock),
             gates=MemoryGates(clock),
             queue=self.queue,

@@ -13,6 +13,7 @@ from functions import outbox_sweeper
 from functions.outbox_sweeper import GRACE, RESERVE, Round
 from shared.backends.outbox import shard_of
 from shared.commit import Release
+from shared.counting import Counting
 from shared.errors import ClaimLost, DeclarationError, Refused, Unavailable
 from shared.job import Unique, job
 from shared.job_record import LOST_AFTER, Status
@@ -38,7 +39,14 @@ MINUTE = timedelta(minutes=1)
 
 def rescue_of(world: World, workers: dict[str, str] | None = None) -> Rescue:
     routes = {"note": "notes"} if workers is None else workers
-    return Rescue(world.database, world.database, routes, world.clock, world.telemetry)
+    return Rescue(
+        world.database,
+        world.database,
+        routes,
+        world.clock,
+        world.telemetry,
+        Counting(world.database, routes, world.clock),
+    )
 
 
 def rescued(world: World, **options: Any) -> list[Posting]:

@@ -30,10 +30,15 @@ class Nothing(Payload):
     """A payload without arguments."""
 
 
-def a_job(name: str, *uses: Access | Dependency, timeout: timedelta = timedelta(seconds=30)) -> Job[Nothing, None]:
+def a_job(
+    name: str,
+    *uses: Access | Dependency,
+    timeout: timedelta = timedelta(seconds=30),
+    parts: tuple[Job[Nothing, None], ...] = (),
+) -> Job[Nothing, None]:
     """A job type that does nothing."""
 
-    @job(name, timeout=timeout, max_latency=timedelta(minutes=20), uses=uses)
+    @job(name, timeout=timeout, max_latency=timedelta(minutes=20), uses=uses, parts=parts)
     def declared(payload: Nothing, work: UnitOfWork) -> None:
         del payload, work
 
@@ -45,8 +50,12 @@ PAYING = Worker(
 )
 READING = Worker("reading", (a_job("read", ORDERS.read),), batch_size=100, window=timedelta(seconds=5))
 ORDERED = Worker("in-order", (a_job("write-line", LINES.read_write),), fifo=True, batch_concurrency=2)
+FETCH = a_job("fetch")
 SLOW = Worker(
-    "slow", (a_job("crawl", timeout=timedelta(seconds=890)),), window=timedelta(seconds=300), max_concurrency=2
+    "slow",
+    (a_job("crawl", timeout=timedelta(seconds=890), parts=(FETCH,)), FETCH),
+    window=timedelta(seconds=300),
+    max_concurrency=2,
 )
 ADDED = Worker("added", (a_job("add"),))
 WORKERS = (PAYING, READING, ORDERED, SLOW)

@@ -28,6 +28,9 @@ KINDS = {
     "jobs-lost": (0, ">", (1, 1), "notBreaching"),
     "outbox-parked": (0, ">", (1, 1), "notBreaching"),
     "outbox-lag": (300_000, ">", (2, 3), "breaching"),  # it speaks every minute, also when nothing waits
+    "part-counter-errors": (0, ">", (3, 5), "notBreaching"),
+    "part-counter-gave-up": (1, ">=", (1, 1), "notBreaching"),
+    "part-counter-lag": (60_000, ">", (3, 3), "notBreaching"),
     "queue-age": (None, ">", (3, 5), "notBreaching"),
     "relay-errors": (0, ">", (3, 5), "notBreaching"),
     "relay-gave-up": (1, ">=", (1, 1), "notBreaching"),
@@ -124,13 +127,14 @@ def test_an_objective_is_the_declared_one(declared: Walk) -> None:
     assert paying["Threshold"] == PAYING.max_latency.total_seconds() == 1200
 
 
-def test_the_relay_is_watched_for_errors_lag_and_what_it_gave_up(walk: Walk) -> None:
-    ((_, mapped),) = walk.mappings("DynamoDB").items()
-    for kind, metric in (("relay-errors", "Errors"), ("relay-lag", "IteratorAge")):
+@pytest.mark.parametrize("name", ["relay", "part-counter"])
+def test_what_reads_a_stream_is_watched_for_errors_lag_and_what_it_gave_up(walk: Walk, name: str) -> None:
+    mapped = walk.streamed(name)
+    for kind, metric in ((f"{name}-errors", "Errors"), (f"{name}-lag", "IteratorAge")):
         (alarm,) = alarms(walk, kind)
         assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", metric)
         assert target(alarm["Dimensions"][0]["Value"]) == target(mapped["FunctionName"])
-    (gave_up,) = alarms(walk, "relay-gave-up")
+    (gave_up,) = alarms(walk, f"{name}-gave-up")
     assert queue_of(gave_up) == target(mapped["DestinationConfig"]["OnFailure"]["Destination"])
 
 
@@ -146,7 +150,8 @@ def test_the_dashboard_shows_every_worker_and_the_relay(declared: Walk) -> None:
             "errors and throttles",
             "duration",
         }
-    assert {"outbox relay: lag", "outbox relay: errors", "outbox relay: given up"} <= titles
+    for name in ("outbox relay", "part counter"):
+        assert {f"{name}: lag", f"{name}: errors", f"{name}: given up"} <= titles
 
 
 def test_every_kind_of_alarm_has_its_runbook_and_no_runbook_is_without_an_alarm() -> None:

@@ -31,10 +31,10 @@ def environ(properties: Json) -> dict[str, str]:
     return {name: text(value) for name, value in properties["Environment"]["Variables"].items()}
 
 
-def test_there_are_no_functions_but_the_consumers_the_relay_the_sweeper_the_lookout_and_the_front_door(
+def test_there_are_no_functions_but_consumers_relay_counter_sweeper_lookout_and_front_door(
     walk: Walk,
 ) -> None:
-    assert len(walk.of("AWS::Lambda::Function")) == len(walk.mappings("SQS")) + 3 + len(
+    assert len(walk.of("AWS::Lambda::Function")) == len(walk.mappings("SQS")) + 4 + len(
         walk.of("AWS::ApiGatewayV2::Api")
     )
     assert not [
@@ -115,6 +115,12 @@ def test_relay_and_sweeper_are_told_all_queues_and_no_cache(declared: Walk, name
     read = Settings.from_environ(environ(function(declared, name)))
     assert set(read.queues) == {worker.name for worker in WORKERS} | {"added"}
     assert (read.cache_host, read.cache_user, read.cache_name) == ("", "", "")
+
+
+def test_the_counter_is_told_the_jobs_that_are_split_and_no_queue(declared: Walk) -> None:
+    read = Settings.from_environ(environ(function(declared, "PartCounterFunction")))
+    assert read.routes == {"crawl": "slow"}
+    assert (read.queues, read.cache_host) == ({}, "")
 
 
 def test_the_lookout_brakes_what_does_nothing_without_its_dependency_and_the_sweeper_frees_everything(
@@ -210,7 +216,7 @@ def test_sweeper_and_lookout_run_every_minute_and_end_before_the_next(walk: Walk
     assert all(each["Timeout"] < 60 for each in called)
     permissions = [p for p in walk.of("AWS::Lambda::Permission").values() if p["Principal"] == "events.amazonaws.com"]
     assert {target(each["SourceArn"]) for each in permissions} == set(walk.of("AWS::Events::Rule"))
-    (outbox,) = [table for table in walk.of("AWS::DynamoDB::Table").values() if "StreamSpecification" in table]
+    outbox = walk.of("AWS::DynamoDB::Table")[target(walk.streamed("relay")["EventSourceArn"])]
     (index,) = outbox["GlobalSecondaryIndexes"]
     assert (index["IndexName"], index["Projection"]) == ("waiting", {"ProjectionType": "KEYS_ONLY"})
     assert [key["AttributeName"] for key in index["KeySchema"]] == ["pending", "due_at"]

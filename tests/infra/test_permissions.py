@@ -56,7 +56,10 @@ MATRIX = {
     "WorkerPayingConsumerFunction": consumer("Paying", Orders=READ | WRITE),
     "WorkerReadingConsumerFunction": consumer("Reading", Orders=READ),
     "WorkerInOrderConsumerFunction": consumer("InOrder", OrderLines=READ | WRITE),
-    "WorkerSlowConsumerFunction": consumer("Slow"),
+    "WorkerSlowConsumerFunction": {
+        **consumer("Slow"),
+        "FoundationTablesJobs": READ | WRITE | {"dynamodb:BatchGetItem"},  # its job is split into parts
+    },
     "WorkerAddedConsumerFunction": consumer("Added"),
     "OutboxRelayFunction": {
         "*": XRAY,
@@ -74,6 +77,22 @@ MATRIX = {
         "OutboxRelayGivenUp": {"sqs:SendMessage"},
         "OutboxRelayLogs": LOGS,
         **SENDS,
+    },
+    "PartCounterFunction": {
+        "*": XRAY,
+        "FoundationKey": KEY,
+        "FoundationTablesJobs": {
+            "dynamodb:BatchGetItem",
+            "dynamodb:DescribeStream",
+            "dynamodb:GetItem",
+            "dynamodb:GetRecords",
+            "dynamodb:GetShardIterator",
+            "dynamodb:ListStreams",
+            "dynamodb:UpdateItem",
+        },
+        "FoundationTablesOutbox": {"dynamodb:PutItem"},
+        "PartCounterGivenUp": {"sqs:SendMessage"},
+        "PartCounterLogs": LOGS,
     },
     "FrontDoorFunction": {
         "*": NOT_CONFINABLE,
@@ -98,7 +117,13 @@ MATRIX = {
     "OutboxSweeperFunction": {
         "*": XRAY,
         "FoundationKey": KEY,
-        "FoundationTablesJobs": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"},
+        "FoundationTablesJobs": {
+            "dynamodb:BatchGetItem",
+            "dynamodb:GetItem",
+            "dynamodb:PutItem",
+            "dynamodb:Query",
+            "dynamodb:UpdateItem",
+        },
         "FoundationTablesOutbox": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"},
         "OutboxSweeperLogs": LOGS,
         **SENDS,

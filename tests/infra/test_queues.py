@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
+
+import pytest
 
 from tests.infra.declared import ADDED, ORDERED, PAYING, READING, SLOW, WORKERS
 from tests.infra.walk import plain, target, text
@@ -122,19 +125,36 @@ def test_every_queue_and_topic_refuses_what_comes_without_tls(walk: Walk) -> Non
         assert refusing == set(walk.of(kind))
 
 
-def test_what_the_relay_cannot_send_is_given_up_by_age_alone_and_told(walk: Walk) -> None:
-    ((_, mapped),) = walk.mappings("DynamoDB").items()
+PATTERNS = {
+    "relay": {"eventName": ["INSERT"]},
+    "part-counter": {
+        "eventName": ["MODIFY"],
+        "dynamodb": {
+            "NewImage": {
+                "part_of": {"S": [{"exists": True}]},
+                "status": {"S": ["completed", "failed", "cancelled", "dead-lettered"]},
+            }
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_what_a_stream_cannot_deliver_is_given_up_by_age_alone_and_told(walk: Walk, name: str) -> None:
+    mapped = walk.streamed(name)
     assert mapped["StartingPosition"] == "TRIM_HORIZON"
     assert mapped["BisectBatchOnFunctionError"] is True
     assert (mapped["BatchSize"], mapped["MaximumRetryAttempts"]) == (100, -1)
     assert mapped["MaximumRecordAgeInSeconds"] == 6 * 60 * 60
-    assert mapped["FilterCriteria"] == {"Filters": [{"Pattern": '{"eventName": ["INSERT"]}'}]}
+    (criterion,) = mapped["FilterCriteria"]["Filters"]
+    assert json.loads(criterion["Pattern"]) == PATTERNS[name]
     assert target(mapped["DestinationConfig"]["OnFailure"]["Destination"]) in walk.of("AWS::SQS::Queue")
 
 
-def test_the_relay_reads_the_stream_of_new_items(walk: Walk) -> None:
-    ((_, mapped),) = walk.mappings("DynamoDB").items()
-    table = walk.of("AWS::DynamoDB::Table")[target(mapped["EventSourceArn"])]
+@pytest.mark.parametrize(("name", "key"), [("relay", ["lane", "id"]), ("part-counter", ["id"])])
+def test_each_reads_the_stream_of_its_table_with_new_images(walk: Walk, name: str, key: list[str]) -> None:
+    table = walk.of("AWS::DynamoDB::Table")[target(walk.streamed(name)["EventSourceArn"])]
+    assert [each["AttributeName"] for each in table["KeySchema"]] == key
     assert table["StreamSpecification"] == {"StreamViewType": "NEW_IMAGE"}
 
 

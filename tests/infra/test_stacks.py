@@ -69,7 +69,7 @@ def test_cdk_02_the_data_stack_knows_nothing_of_the_workers(split: dict[str, Jso
     assert not data.of("AWS::SQS::Queue")
     assert not workers.of("AWS::DynamoDB::Table")
     assert not workers.of("AWS::KMS::Key")
-    assert len(workers.of("AWS::Lambda::EventSourceMapping")) == len(WORKERS) + 2
+    assert len(workers.of("AWS::Lambda::EventSourceMapping")) == len(WORKERS) + 3
 
 
 def test_cdk_02_a_service_may_be_constructed_by_itself(package: Package) -> None:

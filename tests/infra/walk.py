@@ -40,6 +40,17 @@ class Walk:
         found = self.of("AWS::Lambda::EventSourceMapping")
         return {n: m for n, m in found.items() if kinds[target(m["EventSourceArn"])].startswith(f"AWS::{service}::")}
 
+    def streamed(self, name: str) -> Json:
+        """The mapping of a stream's reader: `relay` or `part-counter`."""
+        handler = {"relay": "functions.outbox_relay.handler", "part-counter": "functions.part_counter.handler"}[name]
+        functions = self.of("AWS::Lambda::Function")
+        (found,) = [
+            mapped
+            for mapped in self.mappings("DynamoDB").values()
+            if functions[target(mapped["FunctionName"])]["Handler"] == handler
+        ]
+        return found
+
     def dead_letter_queues(self) -> set[str]:
         """Queues that another one names as its dead-letter queue."""
         queues = self.of("AWS::SQS::Queue").values()

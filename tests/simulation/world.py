@@ -17,6 +17,7 @@ from shared.cache import Cache
 from shared.cache_lives import Lifetimes
 from shared.cache_store import Loaded
 from shared.clock import Surroundings
+from shared.counting import Counting
 from shared.delivery import read_event
 from shared.errors import Ambiguous, CacheUnavailable, Unavailable
 from shared.item import Stored
@@ -263,6 +264,7 @@ class World:
             records=Records(database),
             items=database,
             outbox=database,
+            parts=database,
             leases=Faulty(self.cache, process, self.faults, CacheUnavailable()),
             gates=self.outages.gates_for(process),
             queue=Faulty(self.queue, process, self.faults, Unavailable("no answer", dependency="sqs")),
@@ -298,7 +300,15 @@ class World:
         database: Any = relay.outbox
         sweeper = Sweeper(database, relay, relay.clock, self.random, self.telemetry)
         workers = {job.name: SIM_WORKER.name for job in SIM_WORKER.jobs}
-        rescue = Rescue(database, database, workers, relay.clock, self.telemetry, LOST_AFTER)
+        rescue = Rescue(
+            database,
+            database,
+            workers,
+            relay.clock,
+            self.telemetry,
+            Counting(database, workers, relay.clock),
+            LOST_AFTER,
+        )
         watchdog = self.outages.watchdog(database._process, relay.clock)
         Round(sweeper, rescue, Recurring(database, (), relay.clock), watchdog).make(relay.clock.now() + SWEEP)
 

@@ -13,6 +13,7 @@ import pytest
 from shared import message as messages
 from shared.backends.memory_queue import Kept, MemoryQueue
 from shared.clock import Surroundings
+from shared.counting import Counting
 from shared.errors import Malformed, NewerVersion, OutcomeUnknown
 from shared.fairness import group_of, standard_group
 from shared.intake import Intake
@@ -129,7 +130,14 @@ def test_a_clients_job_is_its_owners_also_when_it_is_sent_anew(owner: str) -> No
     world = World.of()
     door_of(world).accept(owner, "note", "k", '{"thing":"a"}')
     world.clock.pass_(LOST_AFTER + timedelta(hours=1))
-    rescue = Rescue(world.database, world.database, {"note": "notes"}, world.clock, world.telemetry)
+    rescue = Rescue(
+        world.database,
+        world.database,
+        {"note": "notes"},
+        world.clock,
+        world.telemetry,
+        Counting(world.database, {"note": "notes"}, world.clock),
+    )
     for shard in range(SHARDS):
         rescue.rescue(shard, world.clock.now() + timedelta(minutes=1))
     assert group_after_sending(world) == [group_of(owner)] * 2
@@ -143,7 +151,14 @@ def test_a_rescued_job_of_the_system_has_no_tenant() -> None:
     world = World.of(busy)
     world.execute(body())
     world.clock.pass_(LOST_AFTER + timedelta(hours=1))
-    rescue = Rescue(world.database, world.database, {"note": "notes"}, world.clock, world.telemetry)
+    rescue = Rescue(
+        world.database,
+        world.database,
+        {"note": "notes"},
+        world.clock,
+        world.telemetry,
+        Counting(world.database, {"note": "notes"}, world.clock),
+    )
     for shard in range(SHARDS):
         rescue.rescue(shard, world.clock.now() + timedelta(minutes=1))
     assert group_after_sending(world) == [None]

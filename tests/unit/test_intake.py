@@ -12,6 +12,7 @@ import pytest
 
 from shared.acceptance import Overtaken
 from shared.clock import Surroundings
+from shared.counting import Counting
 from shared.errors import DeadLetter, Malformed, Unavailable
 from shared.intake import BODY_BYTES, Intake, OtherPayloadForKey, Outdated, TooLarge, UnknownJobType
 from shared.job import JobTypes, Unique
@@ -250,7 +251,9 @@ def test_g10_a_clients_job_is_rescued_as_its_owners() -> None:
     accepted = door.intake.accept("user-1", "note", "k", BODY)
     database, clock = door.world.database, door.world.clock
     clock.pass_(LOST_AFTER)
-    rescue = Rescue(database, database, {"note": "notes"}, clock, door.world.telemetry)
+    rescue = Rescue(
+        database, database, {"note": "notes"}, clock, door.world.telemetry, Counting(database, {"note": "notes"}, clock)
+    )
     before = door.sent()
     for shard in range(SHARDS):
         rescue.rescue(shard, clock.now())

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.clock import Surroundings
+from shared.counting import Counting
 from shared.errors import DeclarationError, Malformed
 from shared.intake import Intake, OtherPayloadForKey
 from shared.job import JobTypes, job
@@ -269,7 +270,14 @@ def test_a_record_keeps_the_payload_as_it_came_with_its_version_and_it_is_rescue
     view = world.database.view(record_id(SYSTEM, "note", "k1"))
     assert (view.version, view.payload) == (1, '{"thing":"a"}')
     world.clock.pass_(LOST_AFTER + timedelta(hours=1))
-    rescue = Rescue(world.database, world.database, {"note": "notes"}, world.clock, world.telemetry)
+    rescue = Rescue(
+        world.database,
+        world.database,
+        {"note": "notes"},
+        world.clock,
+        world.telemetry,
+        Counting(world.database, {"note": "notes"}, world.clock),
+    )
     for shard in range(SHARDS):
         rescue.rescue(shard, world.clock.now() + timedelta(minutes=1))
     (posting,) = world.database.outbox.values()

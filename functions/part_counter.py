@@ -1,0 +1,90 @@
+"""Counts the parts of split jobs: invoked by the stream of the job records, with the parts that have ended.
+
+An end is noted at least once, and counts once. What cannot be noted now fails the batch, which the stream delivers again.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from random import SystemRandom
+from typing import TYPE_CHECKING, Any
+
+from shared.backends.aws import client
+from shared.backends.job_record_item import read_place
+from shared.backends.parts import DynamoDBParts
+from shared.backends.powertools import PowertoolsTelemetry
+from shared.clock import SystemClock
+from shared.counting import Counting
+from shared.errors import EventError
+from shared.job_record import Status
+from shared.parts import STATES, Ended
+from shared.settings import Settings
+from shared.telemetry import NO_JOB_TYPE
+
+if TYPE_CHECKING:
+    from shared.telemetry import Telemetry
+
+
+def read_ends(event: object) -> list[Ended]:
+    """The ends of parts that a DynamoDB stream event brings, in order; all other changes are left out.
+
+    Raises:
+        EventError: the event is not from a DynamoDB stream with new images.
+    """
+    records = event.get("Records") if isinstance(event, dict) else None
+    if not isinstance(records, list) or not records:
+        message = "The event holds no list `Records` with entries: map this function to the job records' stream."
+        raise EventError(message)
+    if any(record.get("eventSource") != "aws:dynamodb" for record in records):
+        message = "A record does not come from a DynamoDB stream: map this function to the job records' stream."
+        raise EventError(message)
+    ends = []
+    for record in records:
+        image = record["dynamodb"].get("NewImage", {})
+        place = read_place(image)
+        if place is not None and (status := Status(image["status"]["S"])) in STATES:
+            ends.append(Ended(place, STATES[status]))
+    return ends
+
+
+@dataclass(frozen=True, slots=True)
+class PartCounter:
+    """Counts what the stream brings."""
+
+    counting: Counting
+    telemetry: Telemetry
+
+    def count(self, event: object) -> None:
+        """Count the ends of an event.
+
+        Raises:
+            Unavailable: a store did not answer; the stream brings the batch again.
+        """
+        ends = read_ends(event)
+        if ends:
+            self.counting.count(ends)
+            self.telemetry.count("parts_ended", NO_JOB_TYPE, len(ends))
+
+
+def connect(settings: Settings) -> PartCounter:
+    """A counter for the stack that the settings name."""
+    clock, dynamodb = SystemClock(), client("dynamodb")
+    parts = DynamoDBParts(dynamodb, settings.jobs_table, settings.outbox_table, clock, SystemRandom())
+    return PartCounter(Counting(parts, settings.routes, clock), PowertoolsTelemetry("part-counter"))
+
+
+_counters: list[PartCounter] = []
+
+
+def handler(event: object, context: Any) -> dict[str, Any]:  # noqa: ANN401 - the Lambda context
+    """Count a batch of the stream; a failure has the whole batch delivered again."""
+    if not _counters:
+        _counters.append(connect(Settings.from_environ(os.environ)))
+    counter = _counters[0]
+    counter.telemetry.invocation(context.aws_request_id)
+    try:
+        counter.count(event)
+    finally:
+        counter.telemetry.flush()
+    return {"batchItemFailures": []}

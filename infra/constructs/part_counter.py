@@ -1,0 +1,65 @@
+"""The part counter: reads the stream of the job records and wakes the jobs whose parts have all ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from constructs import Construct
+
+from infra.constructs.alarms import PartCounterAlarms
+from infra.constructs.function import Function, Shape
+from infra.constructs.mapping import ENDED_PARTS, consume_stream
+from infra.constructs.queue_pair import DEAD_LETTER_RETENTION, encrypted_queue, seconds
+from infra.grants import COUNT_PARTS, OUTBOX_WRITE, SEND, STREAM_READ, allow, allow_queue, allow_table
+
+if TYPE_CHECKING:
+    from infra.constructs.foundation import Foundation
+    from infra.constructs.function import Package
+    from shared.worker import Worker
+
+SHAPE = Shape(
+    module="functions.part_counter",
+    description="part counter: counts the parts of split jobs",
+    timeout=timedelta(seconds=30),
+    memory=256,
+)
+
+
+class PartCounter(Construct):
+    """The counter's function, its mapping and the queue of what it gave up. It knows workers as they are added."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, foundation: Foundation, package: Package) -> None:
+        super().__init__(scope, construct_id)
+        self._foundation = foundation
+        self.failures = encrypted_queue(
+            self,
+            "GivenUp",
+            key=foundation.key,
+            retain=foundation.stage.retain,
+            retention_period=seconds(DEAD_LETTER_RETENTION),
+        )
+        tables = foundation.tables
+        self._function = function = Function(
+            self,
+            "Counter",
+            shape=SHAPE,
+            stage=foundation.stage,
+            package=package,
+            environ=foundation.settings.to_environ(),
+            key=foundation.key,
+        )
+        self.function = function.resource
+        allow(function.role, STREAM_READ, tables.jobs.table_stream_arn or "")
+        allow_table(function.role, tables.jobs, COUNT_PARTS)
+        allow_table(function.role, tables.outbox, OUTBOX_WRITE)
+        allow_queue(function.role, self.failures, SEND)
+        consume_stream(self, tables.jobs, self.function, self.failures, ENDED_PARTS)
+        PartCounterAlarms(self, "Alarms", function=self.function, failures=self.failures, topic=foundation.topic)
+
+    def serve(self, worker: Worker) -> None:
+        """Let the counter wake the jobs of a worker that are split."""
+        routes = {job.name: worker.name for job in worker.jobs if job.parts}
+        for name, value in replace(self._foundation.settings, routes=routes).to_environ().items():
+            self._function.resource.add_environment(name, value)
