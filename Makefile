@@ -14,13 +14,16 @@ ENVIRONMENT := .venv/.made
 unexport PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help demo local test check synth simulate clients faults soak drill mutants api openapi contract format clean
+.PHONY: help demo demo-import local test check synth simulate clients faults soak drill mutants api openapi contract format clean
 
 help: ## what can be made
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 demo: $(ENVIRONMENT) ## the main job on real messages, locally: ARGS="--json" for scripts
 	@$(PYTHON) -m local.demo $(ARGS)
+
+demo-import: $(ENVIRONMENT) ## a file of 200,000 rows imported while workers are killed: ARGS="--rows 1000000 --json"
+	@$(PYTHON) -m local.demo_import $(ARGS)
 
 local: $(ENVIRONMENT) ## the stack alone, until Ctrl-C: with a URL, a token and lines to try
 	@$(PYTHON) -m local.serve

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from functions import inventory, invoices, notifications, payments, users
+from functions import imports, inventory, invoices, notifications, payments, users
 
-WORKERS = (payments.WORKER, users.WORKER, inventory.WORKER, invoices.WORKER, notifications.WORKER)
+WORKERS = (payments.WORKER, users.WORKER, inventory.WORKER, invoices.WORKER, notifications.WORKER, imports.WORKER)

@@ -16,7 +16,10 @@ from shared.table import Right, Way
 if TYPE_CHECKING:
     from aws_cdk import aws_dynamodb as dynamodb
     from aws_cdk import aws_kms as kms
+    from aws_cdk import aws_s3 as s3
     from aws_cdk import aws_sqs as sqs
+
+    from shared.files import Reach
 
 CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
 SEND = ("sqs:SendMessage",)
@@ -43,6 +46,7 @@ TABLE = {
     Right.READ: ("dynamodb:GetItem", "dynamodb:ConditionCheckItem"),
     Right.READ_WRITE: ("dynamodb:GetItem", "dynamodb:ConditionCheckItem", "dynamodb:PutItem", "dynamodb:UpdateItem"),
 }
+FILES = {Right.READ: ("s3:GetObject",), Right.READ_WRITE: ("s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject")}
 SHOW = {
     Way.ITEM: ("dynamodb:GetItem",),
     Way.MANY: ("dynamodb:BatchGetItem",),
@@ -72,10 +76,10 @@ def regional(stack: Stack, service: str) -> str:
 
 
 def allow_key(grantee: iam.IRole, key: kms.IKey | None) -> None:
-    """Let a role use the key, but only through queues and tables, never by itself."""
+    """Let a role use the key, but only through queues, tables and buckets, never by itself."""
     if key is None:
         return
-    through = [regional(Stack.of(grantee), service) for service in ("dynamodb", "sqs")]
+    through = [regional(Stack.of(grantee), service) for service in ("dynamodb", "s3", "sqs")]
     grantee.add_to_principal_policy(
         iam.PolicyStatement(
             actions=list(KEY),
@@ -88,6 +92,18 @@ def allow_key(grantee: iam.IRole, key: kms.IKey | None) -> None:
 def allow_table(grantee: iam.IRole, table: dynamodb.ITable, actions: tuple[str, ...]) -> None:
     """Let a role do `actions` with the items of a table."""
     allow(grantee, actions, table.table_arn)
+
+
+def allow_files(grantee: iam.IRole, bucket: s3.IBucket, reach: Reach) -> None:
+    """Let a role read, or write, the files of a folder. Who may list nothing is told of a file that is not there as of one of others."""
+    allow(grantee, FILES[reach.right], bucket.arn_for_objects(f"{reach.folder.name}/*"))
+    grantee.add_to_principal_policy(
+        iam.PolicyStatement(
+            actions=["s3:ListBucket"],
+            resources=[bucket.bucket_arn],
+            conditions={"StringLike": {"s3:prefix": f"{reach.folder.name}/*"}},
+        )
+    )
 
 
 def allow_queue(grantee: iam.IRole, queue: sqs.IQueue, actions: tuple[str, ...]) -> None:

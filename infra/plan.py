@@ -33,6 +33,7 @@ class Plan:
         _refuse_twins("workers", ((worker.name, "") for worker in self.workers))
         _refuse_twins("job types", ((j.name, f" of worker {w.name!r}") for w in self.workers for j in w.jobs))
         _refuse_twins("tables", ((table.name, "") for table in self.tables))
+        _refuse_twins("buckets", ((name, "") for name in self.buckets))
         _refuse_two_ways(self)
         called = dict.fromkeys(each.name for worker in self.workers for each in worker.dependencies)
         _refuse_twins("dependencies", ((name, "") for name in called))
@@ -47,6 +48,11 @@ class Plan:
     def tables(self) -> tuple[Table, ...]:
         """Business tables of all workers, each once."""
         return tuple(dict.fromkeys(access.table for worker in self.workers for access in worker.accesses))
+
+    @property
+    def buckets(self) -> tuple[str, ...]:
+        """Buckets of all workers, each once."""
+        return tuple(dict.fromkeys(reach.folder.bucket for worker in self.workers for reach in worker.reaches))
 
     @property
     def outgoing(self) -> tuple[Worker, ...]:

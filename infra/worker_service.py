@@ -12,7 +12,7 @@ from infra.constructs.alarms import QueueAlarms
 from infra.constructs.function import Function, Shape
 from infra.constructs.mapping import consume_queue
 from infra.constructs.queue_pair import QueuePair
-from infra.grants import CONSUME, JOB_RECORDS, OUTBOX_WRITE, SEND, SPLIT, TABLE, allow_queue, allow_table
+from infra.grants import CONSUME, JOB_RECORDS, OUTBOX_WRITE, SEND, SPLIT, TABLE, allow_files, allow_queue, allow_table
 from infra.names import camel, module_of
 
 if TYPE_CHECKING:
@@ -79,12 +79,15 @@ class WorkerService(Construct):
         self._foundation.cache.admit(role)
         for access in self.worker.accesses:
             allow_table(role, self._foundation.table(access.table), TABLE[access.right])
+        for reach in self.worker.reaches:
+            allow_files(role, self._foundation.buckets.named(reach.folder.bucket), reach)
 
     def _settings(self) -> Settings:
         worker, foundation = self.worker, self._foundation
         return replace(
             foundation.cache_settings,
             tables={a.table.name: foundation.table(a.table).table_name for a in worker.accesses},
+            buckets={r.folder.bucket: foundation.buckets.named(r.folder.bucket).bucket_name for r in worker.reaches},
             queues={worker.name: self.queues.source.queue_url},
             dead_letter_queues={worker.name: self.queues.dead_letters.queue_url},
             endpoints={d.name: self._endpoint(d.name) for d in worker.dependencies},

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
 # A variable of botocore is (key in the config file, environment variable, value, conversion).
@@ -31,6 +32,7 @@ class Clients:
     dynamodb: DynamoDBClient
     functions: LambdaClient
     cloudformation: CloudFormationClient
+    s3: S3Client
 
     @classmethod
     def at(cls, endpoint: str) -> Clients:
@@ -55,4 +57,5 @@ class Clients:
             dynamodb=session.client("dynamodb", endpoint_url=endpoint, config=config),
             functions=session.client("lambda", endpoint_url=endpoint, config=config),
             cloudformation=session.client("cloudformation", endpoint_url=endpoint, config=config),
+            s3=session.client("s3", endpoint_url=endpoint, config=config),
         )

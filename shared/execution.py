@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from shared.clock import Surroundings
     from shared.delivery import Delivery
     from shared.dependency import Transport
+    from shared.files import FileStore
     from shared.item import ItemStore
     from shared.job_record import JobRecords
     from shared.locking import Locking
@@ -75,6 +76,7 @@ class Execution:
     attempts: Attempts
     here: Surroundings
     telemetry: Telemetry
+    files: FileStore | None = None
 
     def execute(self, delivery: Delivery, until: datetime, prepared: Prepared | None = None) -> Outcome:
         """Run one delivery, prepared or not; `until` is when the invocation ends."""
@@ -222,6 +224,7 @@ class Execution:
             trace=run.trace,
             tenant=run.message.tenant,
             fifo=self.worker.fifo,
+            store=self.files,
             steps=Steps(
                 self.records,
                 granted,

@@ -26,6 +26,7 @@ class Failpoint(StrEnum):
     INTENDED = "intended"  # an intent is written, before a call that cannot be repeated
     CALLING = "calling"  # an outside call is about to be sent
     CALLED = "called"  # its answer is here
+    FILE_WRITTEN = "file-written"  # whole, and the step that names it is not committed
     BEAT_CLAIM = "beat-claim"  # a heartbeat has prolonged the claim
     BEAT_MESSAGE = "beat-message"  # and hidden the message for longer
     CHECKPOINTED = "checkpointed"  # a step is committed, its tags are not dropped

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shared.dependency import Dependency
 from shared.errors import DeclarationError
+from shared.files import Reach
 from shared.heartbeat import BEATS_AHEAD
 from shared.job_checks import check_job
 from shared.limits import check_text
@@ -47,6 +48,7 @@ class Unique(StrEnum):
     WHILE_ACTIVE = "while-active"  # a new request after its end is another job
 
 
+Use = Access | Dependency | Reach
 P = TypeVar("P", bound=Payload)
 R = TypeVar("R")
 
@@ -67,7 +69,7 @@ class Job(Generic[P, R]):
     lease: timedelta
     lock_wait: timedelta
     heartbeat: timedelta | None
-    uses: tuple[Access | Dependency, ...]
+    uses: tuple[Use, ...]
     open_to_clients: bool = False
     unique: Unique = Unique.FOR_EVER
     cron: str | None = None
@@ -87,6 +89,11 @@ class Job(Generic[P, R]):
     def accesses(self) -> tuple[Access, ...]:
         """The tables this job may touch, and how."""
         return tuple(use for use in self.uses if isinstance(use, Access))
+
+    @property
+    def reaches(self) -> tuple[Reach, ...]:
+        """The folders whose files this job may touch, and how."""
+        return tuple(use for use in self.uses if isinstance(use, Reach))
 
     @property
     def dependencies(self) -> tuple[Dependency, ...]:
@@ -143,7 +150,7 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
     lease: timedelta | None = None,
     lock_wait: timedelta | None = None,
     heartbeat: timedelta | None = None,
-    uses: tuple[Access | Dependency, ...] = (),
+    uses: tuple[Use, ...] = (),
     open_to_clients: bool = False,
     unique: Unique = Unique.FOR_EVER,
     cron: str | None = None,
@@ -166,7 +173,7 @@ def job(  # noqa: PLR0913 - each is an option of the declaration, by keyword onl
             spare beside the job's own timeout.
         heartbeat: for long jobs: the time from one beat to the next. Claim, lock and message are then held three beats
             ahead, so that the job is back in seconds after a crash and not when the invocation would have ended.
-        uses: tables and dependencies; permissions and network follow from them.
+        uses: tables, folders of files, and dependencies; permissions and network follow from them.
         open_to_clients: whether the HTTP front door accepts it, for the owner that the caller's identity gives.
         unique: whether a key names one job for ever, or only while that job is active. In the second case a request that
             is repeated after the end is another job, and does its work again.

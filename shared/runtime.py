@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from shared.clock import Clock, Tokens
     from shared.counting import Parts
     from shared.dependency import Transport
+    from shared.files import FileStore
     from shared.gate import Gates
     from shared.item import ItemStore
     from shared.job_record import JobRecords
@@ -85,6 +86,7 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
     clock: Clock,
     random: Random,
     tokens: Tokens,
+    files: FileStore | None = None,
 ) -> Runtime:
     """Put a worker together from given parts."""
     keeper = Keeper(telemetry)
@@ -102,6 +104,7 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
         attempts=Attempts(worker.name, worker.pace, records, here, telemetry, counting),
         here=here,
         telemetry=telemetry,
+        files=files,
     )
     settlement = Settlement(worker, queue, records, outbox, clock, telemetry)
     return Runtime(worker, clock, keeper, execution, settlement, telemetry)
@@ -161,4 +164,13 @@ def connect(worker: Worker, settings: Settings) -> Runtime:
         clock=clock,
         random=random,
         tokens=random_token,
+        files=_files(paced, settings),
     )
+
+
+def _files(worker: Worker, settings: Settings) -> FileStore | None:
+    if not worker.reaches:
+        return None
+    from shared.backends.s3 import READ_SECONDS, S3Files  # noqa: PLC0415 - a worker without files does not pay for it
+
+    return S3Files(client("s3", pool=worker.threads, read_seconds=READ_SECONDS), settings.buckets)

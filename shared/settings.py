@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 PREFIX = "TAHAN_"
 _MAPS = {
     "tables": "TABLE_",
+    "buckets": "BUCKET_",
     "queues": "QUEUE_",
     "dead_letter_queues": "DEAD_LETTER_QUEUE_",
     "endpoints": "ENDPOINT_",
@@ -51,6 +52,7 @@ class Settings:
         jobs_table: name of the table of job records.
         outbox_table: name of the outbox table.
         tables: names of business tables by logical name.
+        buckets: names of buckets by logical name.
         queues: queue URLs by worker.
         dead_letter_queues: their dead-letter queues' URLs by worker.
         endpoints: base URLs of dependencies by name.
@@ -73,6 +75,7 @@ class Settings:
     jobs_table: str
     outbox_table: str
     tables: Mapping[str, str] = field(default_factory=dict)
+    buckets: Mapping[str, str] = field(default_factory=dict)
     queues: Mapping[str, str] = field(default_factory=dict)
     dead_letter_queues: Mapping[str, str] = field(default_factory=dict)
     endpoints: Mapping[str, str] = field(default_factory=dict)

@@ -11,8 +11,11 @@ from datetime import datetime, timedelta
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from shared.dependency import Dependency
 from shared.errors import DeclarationError, PartsUnderWay, Refused, Stopping
 from shared.failpoints import Failpoint, failpoint
+from shared.files import Files, Reach
+from shared.job_record import operation_id
 from shared.outbox import posting_of
 from shared.parts import PARTS_AT_ONCE
 from shared.staging import Staged, Staging
@@ -27,9 +30,10 @@ if TYPE_CHECKING:
     from shared.calls import Calls
     from shared.clock import Clock, Tokens
     from shared.commit import Reconciliation
-    from shared.dependency import Dependency, Reply
+    from shared.dependency import Reply
+    from shared.files import FileStore
     from shared.item import Item, ItemStore
-    from shared.job import Job
+    from shared.job import Job, Use
     from shared.limits import Value
     from shared.message import Message
     from shared.parts import Tally
@@ -64,6 +68,7 @@ class UnitOfWork:
         fifo: whether the worker's own queue is one.
         steps: of a job whose record is kept: its checkpoints and its progress.
         staged: what the next transaction writes.
+        files: those of the folders that the job declares.
         deadline: when the handler must have returned.
     """
 
@@ -77,7 +82,7 @@ class UnitOfWork:
     token: str
     deadline: datetime
     guards: tuple[Guard, ...] = ()
-    uses: tuple[Access | Dependency, ...] = ()
+    uses: tuple[Use, ...] = ()
     stopping: threading.Event | None = None
     fences: Callable[[], int] | None = None
     record: str | None = None
@@ -85,13 +90,17 @@ class UnitOfWork:
     tenant: str | None = None
     fifo: bool = False
     steps: Steps | None = None
+    store: FileStore | None = None
     random: Random = field(default_factory=SystemRandom)
     _number: int | None = None
     staged: Staged = field(init=False)
+    files: Files = field(init=False)
 
     def __post_init__(self) -> None:
         """Begin with nothing read or staged."""
         self.staged = Staged(Staging(self.items))
+        reaches = tuple(use for use in self.uses if isinstance(use, Reach))
+        self.files = Files(self.store, reaches, self.check)
 
     def time_left(self) -> timedelta:
         """Time until the deadline; negative when it has passed."""
@@ -213,6 +222,15 @@ class UnitOfWork:
         mine = replace(message, tenant=message.tenant or self.tenant)
         return mine.stamped(self.tokens, self.clock.now(), lambda: self.trace and self.trace.child(self.tokens))
 
+    @property
+    def operation_id(self) -> str:
+        """The name under which people and clients see the job: a good beginning for the names of what it makes.
+
+        Raises:
+            DeclarationError: the unit of work has no job record.
+        """
+        return operation_id(self._demand_steps().view.record)
+
     def reconcile(self, reconciliation: Reconciliation) -> None:
         """Settle a job that stopped as unknown, in the commit of this one; the commit fails if it is unknown no more.
 
@@ -255,6 +273,11 @@ class UnitOfWork:
         self.staged = Staged(Staging(self.items))
         self.check()
         steps.go_on(needs)
+
+    @property
+    def parts_split(self) -> int:
+        """How many parts there are, with those that are staged: the number of the next."""
+        return self._demand_steps().splitting.split.parts + len(self.staged.parts)
 
     @property
     def room_for_parts(self) -> int:
@@ -352,7 +375,7 @@ class UnitOfWork:
             LeaseLost: before anything was sent.
         """
         for use in self.uses:
-            if not isinstance(use, Access) and use.name == dependency.name:
+            if isinstance(use, Dependency) and use.name == dependency.name:
                 more = headers or {}
                 return self.calls.make(
                     use, method, path, body=body, headers=more, time_left=self.time_left, check=self.check

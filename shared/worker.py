@@ -19,6 +19,7 @@ from shared.worker_checks import VISIBILITY_FACTOR, check_worker
 
 if TYPE_CHECKING:
     from shared.dependency import Dependency
+    from shared.files import Folder, Reach
 
 MAX_RECEIVE_COUNT = range(5, 1001)
 DEFAULT_THREADS = 10
@@ -115,6 +116,16 @@ class Worker:
     def max_latency(self) -> timedelta:
         """The strictest objective of the job types here."""
         return min(declared.max_latency for declared in self.jobs)
+
+    @property
+    def reaches(self) -> tuple[Reach, ...]:
+        """The folders that its jobs may touch, each with the widest right."""
+        widest: dict[Folder, Reach] = {}
+        for declared in self.jobs:
+            for reach in declared.reaches:
+                if reach.right is Right.READ_WRITE or reach.folder not in widest:
+                    widest[reach.folder] = reach
+        return tuple(widest.values())
 
     @property
     def accesses(self) -> tuple[Access, ...]:

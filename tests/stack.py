@@ -6,20 +6,22 @@ import contextlib
 import json
 import threading
 import time
+import uuid
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
-from functions import outbox_relay, payments
+from functions import outbox_relay, part_counter, payments
 from local.event_source_mapping import EventSourceMapping
 from shared.backends.aws import client
 from shared.backends.sqs_attributes import of_strings
 from shared.consumer import Consumer
+from shared.parts import STATES
 from shared.runtime import connect
 from shared.settings import Settings
-from tests.aws import Database, create_queue
+from tests.aws import CREDENTIALS, Database, create_queue
 from tests.world import Context
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ class Stack:
     provider: Any  # the outside system of its worker: its stand-in tells what happened there
     worker: Worker = payments.WORKER
     relayed: set[str] = field(default_factory=set)
+    counted: set[tuple[str, str]] = field(default_factory=set)
+    counts: bool = True  # whether somebody counts the parts of split jobs
 
     def __post_init__(self) -> None:
         self.runtime = runtime = connect(self.worker, self.settings)
@@ -57,6 +61,7 @@ class Stack:
             self.worker.batch_size,
         )
         self.relay = outbox_relay.connect(self.settings)
+        self.counter = part_counter.connect(self.settings)
 
     def seed(self, **order: str) -> None:
         item = {"user_id": "user-1", "amount": "30.40", "currency": "EUR", "status": "pending", **order}
@@ -84,7 +89,7 @@ class Stack:
         deadline = time.monotonic() + patience.total_seconds()
         while time.monotonic() < deadline:
             polled = self.mapping.poll()
-            relayed = self.relay_new()
+            relayed = self.relay_new() + (self.count_new() if self.counts else 0)
             if not polled and not relayed and self._is_empty():
                 return
             if not polled:
@@ -101,6 +106,17 @@ class Stack:
             ]
             self.relay.relay(outbox_relay.read_stream({"Records": records}, self.relay.clock.now()))
             self.relayed |= {item["id"]["S"] for item in fresh}
+        return len(fresh)
+
+    def count_new(self) -> int:
+        """Give the part counter what the stream of the job records would bring: each end of a part once."""
+        if not any(job.parts for job in self.worker.jobs):
+            return 0
+        ends = ended_parts(self.database.client, self.settings)
+        fresh = [item for item in ends if (item["id"]["S"], item["status"]["S"]) not in self.counted]
+        if fresh:
+            self.counter.count(streamed(fresh))
+            self.counted |= {(item["id"]["S"], item["status"]["S"]) for item in fresh}
         return len(fresh)
 
     def is_at_rest(self) -> bool:
@@ -141,6 +157,22 @@ class Stack:
         return found
 
 
+def ended_parts(dynamodb: Any, settings: Settings) -> list[dict[str, Any]]:
+    """The job records of parts that have ended."""
+    items: list[dict[str, Any]] = dynamodb.scan(TableName=settings.jobs_table, ConsistentRead=True)["Items"]
+    ended = {status.value for status in STATES}
+    return [item for item in items if "part_of" in item and item["status"]["S"] in ended]
+
+
+def streamed(items: list[dict[str, Any]]) -> dict[str, Any]:
+    """Changed items as a stream brings them."""
+    return {
+        "Records": [
+            {"eventSource": "aws:dynamodb", "eventName": "MODIFY", "dynamodb": {"NewImage": item}} for item in items
+        ]
+    }
+
+
 def new_stack(
     valkey: Valkey,
     provider: OutsideServer,
@@ -153,13 +185,20 @@ def new_stack(
     sqs = client("sqs")
     queue, dead = create_queue(sqs, visibility=visibility, receives=125)
     database = Database.create(*dict.fromkeys([*(access.table for access in worker.accesses), *tables]))
+    buckets = {reach.folder.bucket: f"{reach.folder.bucket}-{uuid.uuid4().hex[:8]}" for reach in worker.reaches}
+    for bucket in buckets.values():
+        client("s3").create_bucket(
+            Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": CREDENTIALS["AWS_DEFAULT_REGION"]}
+        )
     settings = Settings(
         stage="test",
         jobs_table=database.jobs_table,
         outbox_table=database.outbox_table,
         tables=database.tables,
+        buckets=buckets,
         queues={worker.name: queue},
         dead_letter_queues={worker.name: dead},
+        routes={job.name: worker.name for job in worker.jobs if job.parts},
         endpoints={d.name: f"http://127.0.0.1:{provider.server_port}" for d in worker.dependencies},
         cache_host=valkey.host,
         cache_port=str(valkey.port),

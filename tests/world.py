@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from shared.backends.memory_cache import MemoryCache
 from shared.backends.memory_database import MemoryDatabase
+from shared.backends.memory_files import MemoryFiles
 from shared.backends.memory_gates import MemoryGates
 from shared.backends.memory_transport import MemoryTransport
 from shared.consumer import Consumer
@@ -146,6 +147,7 @@ class World:
         self.cache: Any = MemoryCache(self.clock)
         self.gates: Any = MemoryGates(self.clock)
         self.queue: Any = NotingQueue()
+        self.files: Any = MemoryFiles()
         self.telemetry = Silent()
         self.receipts = 0
 
@@ -169,6 +171,7 @@ class World:
             clock=self.clock,
             random=Random(7),  # noqa: S311 - repeatable
             tokens=self.tokens,
+            files=self.files,
         )
 
     def execute(self, body: str, *, left: timedelta = timedelta(seconds=60), **record: Any) -> Outcome:

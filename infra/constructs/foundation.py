@@ -1,4 +1,4 @@
-"""What workers stand on: key, tables, network, cache and the topic of alarms. It knows no worker.
+"""What workers stand on: key, tables, buckets, network, cache and the topic of alarms. It knows no worker.
 
 It may live in a stack of its own: workers point at it, it never points at them.
 """
@@ -12,6 +12,7 @@ from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
 from infra.constructs.audit import audit_log
+from infra.constructs.buckets import Buckets
 from infra.constructs.cache import Cache
 from infra.constructs.function import Place
 from infra.constructs.key import customer_key
@@ -40,7 +41,8 @@ class Foundation(Construct):
         self.audit = audit_log(self, key=self.key, stage=stage)
         self.topic = alarm_topic(self, key=self.key, stage=stage)
         self.tables = Tables(self, "Tables", stage=stage, key=self.key)
-        self.network = Network(self, "Network", stage=stage, egress=bool(plan.outgoing))
+        self.buckets = Buckets(self, "Buckets", stage=stage, key=self.key)
+        self.network = Network(self, "Network", stage=stage, egress=bool(plan.outgoing), files=bool(plan.buckets))
         self.cache = Cache(self, "Cache", network=self.network, key=self.key, stage=stage)
         self._named: set[str] = set()
         self._relayed_by: str | None = None
@@ -50,6 +52,8 @@ class Foundation(Construct):
         CfnOutput(stack, "AlarmTopic", value=self.topic.topic_arn)
         for table in plan.tables:
             self.table(table)
+        for bucket in plan.buckets:
+            self.buckets.named(bucket)
 
     @property
     def settings(self) -> Settings:
@@ -101,8 +105,15 @@ class Foundation(Construct):
         """Where a worker's function runs.
 
         Raises:
-            DeclarationError: it calls an outside system and the network has no way out.
+            DeclarationError: it calls an outside system and the network has no way out, or reads files and none to S3.
         """
+        if worker.reaches and not self.network.has_files:
+            message = (
+                f"worker {worker.name!r} uses files of {', '.join(r.folder.bucket for r in worker.reaches)}, and the"
+                " network was laid out for workers that use none: give this worker in `workers` of the stack, or in the"
+                " plan of its foundation."
+            )
+            raise DeclarationError(message)
         egress = bool(worker.dependencies)
         if egress and not self.network.has_egress:
             message = (

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from functions import payments
+from functions import imports, payments
 from shared.dependency import Dependency, Keys
 from shared.job import job
 from shared.payload import Payload
@@ -84,6 +85,47 @@ def age(payload: Age, work: UnitOfWork) -> dict[str, int]:
     return {"begun": begun}
 
 
+class Crush(Payload):
+    """Crush a share of the grapes."""
+
+    press: str
+    share: int
+
+
+@job("crush", timeout=timedelta(seconds=20), max_latency=timedelta(minutes=10), uses=(CASKS.read_write,))
+def crush(payload: Crush, work: UnitOfWork) -> None:
+    """A part."""
+    work.create(CASKS, id=f"{payload.press}/{payload.share}")
+
+
+class Press(Payload):
+    """Press grapes in shares."""
+
+    press: str
+
+
+SHARES = 3
+
+
+@job(
+    "press",
+    timeout=timedelta(seconds=20),
+    max_latency=timedelta(minutes=10),
+    parts=(crush,),
+    retry=Retry(max_attempts=5, base=timedelta(seconds=10), cap=timedelta(seconds=20)),
+    uses=(CASKS.read_write,),
+)
+def press(payload: Press, work: UnitOfWork) -> dict[str, int]:
+    """Goes on when all shares are crushed."""
+    if work.last_checkpoint is None:
+        for share in range(SHARES):
+            work.split(crush, Crush(press=payload.press, share=share))
+        work.checkpoint({}, needs=timedelta(0))
+    tally = work.await_parts()
+    work.create(CASKS, id=f"{payload.press}/all")
+    return {"succeeded": tally.succeeded}
+
+
 class Pour(Payload):
     """Pour some litres into a barrel."""
 
@@ -138,6 +180,8 @@ class Impatient(Worker):
 
 
 PACE = 0.1
-CRASHING = Worker("payments", jobs=(*payments.WORKER.jobs, brew, age, pour, charge_blind), batch_size=3)
+CRASHING = Worker("payments", jobs=(*payments.WORKER.jobs, brew, age, press, crush, pour, charge_blind), batch_size=3)
 IMPATIENT = Impatient("payments", jobs=payments.WORKER.jobs, batch_size=3)
-WORKERS = {"crashing": CRASHING, "impatient": IMPATIENT}
+# moto copies a table for each transaction, one after the other.
+TWO_AT_A_TIME = replace(imports.WORKER, batch_size=2)
+WORKERS = {"crashing": CRASHING, "impatient": IMPATIENT, "imports": TWO_AT_A_TIME}

@@ -15,7 +15,7 @@ from multiprocessing import get_context
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
-from functions import outbox_relay, outbox_sweeper
+from functions import outbox_relay, outbox_sweeper, part_counter
 from functions.payments import CapturePayment, capture_payment
 from local.event_source_mapping import EventSourceMapping
 from ops.desk import Desk
@@ -36,6 +36,7 @@ from shared.tag import Version
 from shared.telemetry import Silent
 from tests.faults.jobs import WORKERS
 from tests.modes import Mode, entered
+from tests.stack import ended_parts, streamed
 from tests.world import Context
 
 if TYPE_CHECKING:
@@ -136,6 +137,12 @@ def rescue(life: Life) -> None:
     made.make(made.sweeper.clock.now() + timedelta(seconds=30))
 
 
+def count(life: Life) -> None:
+    """The stream of the job records and the part counter: what has ended by now, once."""
+    ended = ended_parts(client("dynamodb"), life.settings)
+    part_counter.connect(life.settings).count(streamed(ended))
+
+
 def relay_on(life: Life) -> None:
     """The stream and the relay, again and again, as a stream delivers again what failed."""
     made, dynamodb = outbox_relay.connect(life.settings), client("dynamodb")
@@ -209,6 +216,7 @@ def desk_of(settings: Settings, worker: str, hidden: float) -> Replay:
 
 PROGRAMS: dict[str, Callable[[Life], None]] = {
     "consume": consume,
+    "count": count,
     "relay": relay,
     "relay_on": relay_on,
     "replay": replay,

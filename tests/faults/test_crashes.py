@@ -26,7 +26,7 @@ from shared.job_record import SYSTEM, Hold, Status, record_id
 from shared.message import Message, fingerprint
 from shared.outbox import Posting
 from tests.aws import CREDENTIALS
-from tests.faults.jobs import BREWS, CASKS, CRASHING, IMPATIENT, YEARS
+from tests.faults.jobs import BREWS, CASKS, CRASHING, IMPATIENT, SHARES, YEARS
 from tests.faults.lives import Life, cached_status
 from tests.modes import MODE, Mode, chosen
 from tests.stack import new_stack
@@ -179,6 +179,37 @@ def ageing(scene: Scene) -> None:
     scene.send("age", {"cask": scene.name})
 
 
+def pressed_once(scene: Scene) -> None:
+    for name in (*map(str, range(SHARES)), "all"):
+        item = scene.stack.database.items.read(CASKS, (f"{scene.name}/{name}",))
+        assert item is not None
+        assert item.version == 1
+    records = scene.stack.database.records(scene.stack.runtime.clock)
+    view = records.view(record_id(SYSTEM, "press", scene.name))
+    assert view is not None
+    assert (view.status, view.result, view.split and view.split.parts) == (
+        Status.COMPLETED,
+        f'{{"succeeded":{SHARES}}}',
+        SHARES,
+    )
+    assert view.tally is not None
+    assert view.tally.succeeded == SHARES
+    assert scene.stack.dead_letters() == []
+
+
+def pressing(scene: Scene) -> None:
+    scene.send("press", {"press": scene.name})
+
+
+def crushed(scene: Scene) -> None:
+    """All parts have ended, and nobody has counted them."""
+    pressing(scene)
+    scene.stack.counts = False
+    scene.stack.run(patience=PATIENCE)
+    scene.stack.counts = True
+    scene.program = "count"
+
+
 def brewing(scene: Scene) -> None:
     scene.send("brew", {"pot": scene.name})
 
@@ -286,6 +317,7 @@ def read_as_paid(scene: Scene) -> None:
 Step = Callable[[Scene], None]
 PAYING = (capture, None, paid_once)
 BREWING = (brewing, None, brewed_once)
+COUNTING = (crushed, None, pressed_once)
 AGEING = (ageing, None, aged_once)
 READING = (read_through, read_and_paid, read_as_paid)
 RELAYING = (posted, None, parked_and_the_others_sent)
@@ -304,6 +336,11 @@ SCENES: dict[Failpoint, tuple[Step, Step | None, Step]] = {
     Failpoint.CHECKPOINTED: AGEING,
     Failpoint.STEP_INVALIDATED: AGEING,
     Failpoint.PROGRESS_TOLD: AGEING,
+    Failpoint.WAITING: (pressing, None, pressed_once),
+    Failpoint.ENDS_RECEIVED: COUNTING,
+    Failpoint.ENDS_NOTED: COUNTING,
+    Failpoint.TALLY_TOLD: COUNTING,
+    Failpoint.WOKEN: COUNTING,
     Failpoint.HANDLED: PAYING,
     Failpoint.COMMITTED: PAYING,
     Failpoint.CLAIM_RELEASED: (busy, None, paid_once),
@@ -346,6 +383,8 @@ AT_THE_BRAKE = (Failpoint.BRAKE_NOTED, Failpoint.BRAKE_FREED)
 DONE_ONCE = {
     Failpoint.COMMITTED,
     Failpoint.INTENDED,
+    Failpoint.WAITING,
+    Failpoint.WOKEN,
     Failpoint.SENT_ANEW,
     Failpoint.DEAD_LETTER_SENT,
     Failpoint.BURIED,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from infra.identity import Identity
 from infra.settings import Stage
 from shared.dependency import Dependency
+from shared.files import Folder, Reach
 from shared.job import Job, job
 from shared.payload import Payload
 from shared.table import Access, Table
@@ -32,7 +33,7 @@ class Nothing(Payload):
 
 def a_job(
     name: str,
-    *uses: Access | Dependency,
+    *uses: Access | Dependency | Reach,
     timeout: timedelta = timedelta(seconds=30),
     parts: tuple[Job[Nothing, None], ...] = (),
 ) -> Job[Nothing, None]:
@@ -50,7 +51,7 @@ PAYING = Worker(
 )
 READING = Worker("reading", (a_job("read", ORDERS.read),), batch_size=100, window=timedelta(seconds=5))
 ORDERED = Worker("in-order", (a_job("write-line", LINES.read_write),), fifo=True, batch_concurrency=2)
-FETCH = a_job("fetch")
+FETCH = a_job("fetch", Folder("pages", "found").read_write, Folder("pages", "wanted").read)
 SLOW = Worker(
     "slow",
     (a_job("crawl", timeout=timedelta(seconds=890), parts=(FETCH,)), FETCH),

@@ -12,7 +12,7 @@ from functions.registry import WORKERS as REGISTERED
 from infra.binaries import check_binaries, compiled_files
 from infra.settings import Stage, load_stage
 from shared.settings import PREFIX, Settings
-from tests.infra.declared import PAYING, WORKERS
+from tests.infra.declared import PAYING, SLOW, WORKERS
 from tests.infra.walk import plain, target, text
 
 if TYPE_CHECKING:
@@ -174,6 +174,7 @@ def test_outputs_have_plain_names(declared: Walk) -> None:
         "AlarmTopic",
         "TableOrders",
         "TableOrderLines",
+        "BucketPages",
     }
     expected |= {"TableUsers", "TableUserOrders", "TableInventory", "TableInvoices"}  # what the front door shows
     expected |= {f"{kind}{name}" for kind in ("Queue", "DeadLetterQueue", "Consumer", "Mapping") for name in workers}
@@ -182,8 +183,8 @@ def test_outputs_have_plain_names(declared: Walk) -> None:
 
 @pytest.mark.parametrize("retain", [False, True])
 def test_data_outlives_the_stack_where_the_stage_says_so(declared: Walk, synth: Synth, *, retain: bool) -> None:
-    walk = synth(Stage(name="kept", retain=True), [PAYING]) if retain else declared
-    stateful = ("AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::KMS::Key", "AWS::Logs::LogGroup")
+    walk = synth(Stage(name="kept", retain=True), [PAYING, SLOW]) if retain else declared
+    stateful = ("AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::KMS::Key", "AWS::Logs::LogGroup", "AWS::S3::Bucket")
     resources = [r for r in walk.template["Resources"].values() if r["Type"] in stateful]
     assert {r["DeletionPolicy"] for r in resources} == {"Retain" if retain else "Delete"}
     assert {t["DeletionProtectionEnabled"] for t in walk.of("AWS::DynamoDB::Table").values()} == {retain}

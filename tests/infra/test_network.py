@@ -82,6 +82,6 @@ def test_the_cache_lies_in_isolated_subnets(walk: Walk) -> None:
     assert {plain(target(subnet)) for subnet in cache["SubnetIds"]} == _subnets("Isolated")
 
 
-def test_functions_reach_sqs_and_dynamodb_without_the_internet(walk: Walk) -> None:
+def test_functions_reach_sqs_dynamodb_and_s3_without_the_internet(walk: Walk) -> None:
     services = [text(endpoint["ServiceName"]) for endpoint in walk.of("AWS::EC2::VPCEndpoint").values()]
-    assert sorted(service.rpartition(".")[2] for service in services) == ["dynamodb", "sqs"]
+    assert sorted(service.rpartition(".")[2] for service in services) == ["dynamodb", "s3", "sqs"]

@@ -59,6 +59,7 @@ MATRIX = {
     "WorkerSlowConsumerFunction": {
         **consumer("Slow"),
         "FoundationTablesJobs": READ | WRITE | {"dynamodb:BatchGetItem"},  # its job is split into parts
+        "FoundationBucketsPages": {"s3:AbortMultipartUpload", "s3:GetObject", "s3:ListBucket", "s3:PutObject"},
     },
     "WorkerAddedConsumerFunction": consumer("Added"),
     "OutboxRelayFunction": {

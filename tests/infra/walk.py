@@ -102,6 +102,8 @@ def target(value: Json) -> str:
             return name
         case {"Fn::Join": ["", [inner, str() as rest]]} if rest.startswith("/index/"):
             return target(inner)  # an index belongs to its table
+        case {"Fn::Join": ["", [inner, str() as rest]]} if rest.endswith("/*"):
+            return target(inner)  # a folder belongs to its bucket
         case {"Fn::Join": ["", [*_, ":event-source-mapping:", inner]]}:
             return target(inner)
     message = f"{value!r} refers to no resource of this template"
