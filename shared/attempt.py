@@ -107,18 +107,31 @@ class Attempts:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is classified here, once
             return self._failed(run, granted, error, work.calls.way)
         failpoint(Failpoint.COMMITTED)
+        if work.steps is not None:
+            self._tell_tally(work.steps.view)
         return Committed(tags)
 
     def cancelled(self, run: Run, granted: Granted, view: JobView) -> Outcome:
         """End a job that is not wanted any more. One that is split waits for its parts first: those that have begun end."""
         try:
-            if view.split is not None and not self.counting.parts.tally(view.split).is_over:
+            tally = None if view.split is None else self.counting.parts.tally(view.split)
+            if tally is not None and not tally.is_over:
                 return self._wait(run, granted, view)
-            self.records.commit(granted.hold, Commit(Status.CANCELLED), self.here.clock.now())
+            self.records.commit(granted.hold, Commit(Status.CANCELLED, tally=tally), self.here.clock.now())
         except Exception as failed:  # noqa: BLE001 - as for every attempt
             return self._failed(run, granted, failed)
         failpoint(Failpoint.COMMITTED)
+        self._tell_tally(view)
         return Cancelled()
+
+    def _tell_tally(self, view: JobView) -> None:
+        """Tell the ends that came while the job ended, when nobody else does; what was counted before is in the commit."""
+        if view.split is None:
+            return
+        try:
+            self.counting.parts.tell(view.record, view.split, self.counting.parts.tally(view.split))
+        except Unavailable as error:
+            self.telemetry.warn("tally_not_told", error=type(error).__name__)
 
     def _wait(self, run: Run, granted: Granted, view: JobView) -> Outcome:
         """Let the job wait for its parts, and look whether the last one ended before it did."""
@@ -269,6 +282,7 @@ def commit_of(result: object, work: UnitOfWork) -> Commit:
         work.staged.postings,
         work.staged.reconciliations,
         progress=None if work.steps is None else work.steps.progress,
+        tally=None if work.steps is None else work.steps.splitting.counted,
     )
 
 

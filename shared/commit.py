@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shared.item import Write
     from shared.outbox import Posting
     from shared.outcome import Failure
-    from shared.parts import Part, Split
+    from shared.parts import Part, Split, Tally
     from shared.tag import Tag
 
 
@@ -86,6 +86,7 @@ class Commit:
     reconciliations: tuple[Reconciliation, ...] = ()
     failure: Failure | None = None
     progress: Progress | None = None
+    tally: Tally | None = None
 
 
 @dataclass(frozen=True, slots=True)

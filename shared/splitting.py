@@ -45,6 +45,7 @@ class Splitting:
         view: the job's record as the claim has left it.
         declared: the job types that it may be split into.
         split: how far it is split, with what is committed.
+        counted: what became of the parts when somebody asked last.
     """
 
     parts: Parts
@@ -53,6 +54,7 @@ class Splitting:
     worker: str
     tokens: Tokens
     split: Split = field(init=False)
+    counted: Tally | None = None
 
     def __post_init__(self) -> None:
         """Go on with the splitting of the attempts before, or begin one under this attempt's own name."""
@@ -106,7 +108,8 @@ class Splitting:
         Raises:
             Unavailable: the store did not answer.
         """
-        return self.parts.tally(self.split)
+        self.counted = self.parts.tally(self.split)
+        return self.counted
 
     def results(self) -> Iterator[PartResult]:
         """How each part ended, a hundred records at a time.

@@ -188,6 +188,14 @@ class World:
             outcome = runtime.execution.execute(delivery, self.clock.now() + timedelta(seconds=60))
             return outcome, runtime.settlement.settle(delivery, outcome)
 
+    def run_long(self, body: str) -> tuple[Outcome, bool]:
+        """Execute and settle one delivery in an invocation that lasts as long as the worker's function may."""
+        runtime = self.runtime
+        delivery = self.delivery(body)
+        with runtime.keeper:
+            outcome = runtime.execution.execute(delivery, self.clock.now() + self.worker.function_timeout)
+            return outcome, runtime.settlement.settle(delivery, outcome)
+
     def handle(self, event: object, context: Any = None) -> dict[str, Any]:
         """Invoke the consumer."""
         return Consumer(self.worker, self.runtime).handle(event, Context() if context is None else context)

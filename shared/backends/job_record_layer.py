@@ -28,6 +28,7 @@ from shared.backends.job_record_item import (
     write_progress,
     write_split,
     write_tag,
+    write_tally,
 )
 from shared.backends.outbox import write_posting
 from shared.backends.parts import write_block, write_part
@@ -196,6 +197,9 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         if commit.progress is not None:
             sets.append("progress = :progress")
             values[":progress"] = write_progress(commit.progress)
+        if commit.tally is not None:
+            sets.append("tally = :tally")
+            values[":tally"] = write_tally(commit.tally)
         removes = ["#until", OPEN, *self._finish(commit.status, commit.result, sets, values)]
         update = f"SET {', '.join(sets)} REMOVE {', '.join(removes)}"
         return self._conditional(self.hold.record, update, _HELD, values)

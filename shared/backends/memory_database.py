@@ -120,6 +120,7 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended, MemoryParts)
                 checkpoint=None if final else view.checkpoint,
                 checkpoint_tags=() if final else view.checkpoint_tags,
                 progress=commit.progress or view.progress,
+                tally=commit.tally or view.tally,
             )
 
     def checkpoint(self, hold: Hold, checkpoint: Checkpoint, now: datetime) -> None:

@@ -291,3 +291,12 @@ def _posted(stores: Stores) -> list[str]:
         return list(stores.outbox.outbox)
     items = stores.outbox.client.scan(TableName=stores.outbox.table, ConsistentRead=True)["Items"]
     return [item["id"]["S"] for item in items]
+
+
+def test_a_parents_end_tells_what_it_counted(stores: Stores) -> None:
+    family = Family.begun(stores)
+    family.add(2)
+    stores.records.commit(family.hold, Commit(Status.COMPLETED, tally=Tally(2, succeeded=2, changes=4)), START)
+    assert family.seen.tally == Tally(2, succeeded=2, changes=4)
+    stores.parts.tell(family.view.record, family.split, Tally(2, succeeded=1, changes=3))  # overtaken
+    assert family.seen.tally == Tally(2, succeeded=2, changes=4)

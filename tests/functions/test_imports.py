@@ -202,7 +202,7 @@ def test_a_dead_part_is_counted_and_its_replay_brings_its_rows() -> None:
 def test_files_of_many_parts_are_split_in_steps_and_on_behind_them(*, dies: bool) -> None:
     case = Case("large.jsonl", ('{"sku":"a","name":"b","price":"1","stock":1}\n') * 51_001)
 
-    def split() -> Outcome:
+    def deliver() -> Outcome:
         runtime = case.world.runtime
         with runtime.keeper:
             return runtime.execution.execute(
@@ -215,9 +215,9 @@ def test_files_of_many_parts_are_split_in_steps_and_on_behind_them(*, dies: bool
 
     if dies:
         with armed(die), pytest.raises(Killed):
-            split()
+            deliver()
         case.clock.pass_(timedelta(minutes=7))
-    assert split() == Waiting()
+    assert deliver() == Waiting()
     split = case.view().split
     assert split is not None
     assert (split.parts, split.blocks, case.view().checkpoints) == (52, 2, 2)

@@ -4581,7 +4581,7 @@ MUTANTS = (
     Mutant(
         "a cancelled parent ends after its parts",
         "shared/attempt.py",
-        "            if view.split is not None and not self.counting.parts.tally(view.split).is_over:\n",
+        "            if tally is not None and not tally.is_over:\n",
         "            if False:\n",
         "tests/unit/test_parts.py",
     ),
@@ -4731,5 +4731,26 @@ MUTANTS = (
         'bucket.arn_for_objects(f"{reach.folder.name}/*")',
         'bucket.arn_for_objects("*")',
         "tests/infra/test_buckets.py",
+    ),
+    Mutant(
+        "a job's end carries the tally that it counted",
+        "shared/backends/job_record_layer.py",
+        "        if commit.tally is not None:\n",
+        "        if False:\n",
+        "tests/conformance/test_parts.py",
+    ),
+    Mutant(
+        "a job's end carries the tally that it counted, in memory",
+        "shared/backends/memory_database.py",
+        "tally=commit.tally or view.tally",
+        "tally=view.tally",
+        "tests/conformance/test_parts.py",
+    ),
+    Mutant(
+        "ends that come while the parent ends are told",
+        "shared/attempt.py",
+        "        if work.steps is not None:\n            self._tell_tally(work.steps.view)\n",
+        "",
+        "tests/unit/test_parts.py",
     ),
 )

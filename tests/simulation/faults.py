@@ -85,7 +85,7 @@ class Faults:
 
 
 class Records:
-    """The store of job records as a process reaches it: looks whether a commit that got no answer is there."""
+    """The store of job records as a process reaches it: looks whether a commit or a checkpoint that got no answer is there."""
 
     def __init__(self, store: Faulty) -> None:
         self._store = store
@@ -102,6 +102,17 @@ class Records:
             except Unavailable:
                 raise NoAnswer(str(error), dependency="dynamodb") from error
             if view is None or view.token != hold.token or view.status is not commit.status:
+                raise
+
+    def checkpoint(self, hold: Any, checkpoint: Any, now: Any) -> None:
+        try:
+            self._store.checkpoint(hold, checkpoint, now)
+        except Unavailable as error:
+            try:
+                view = self._store.view(hold.record)
+            except Unavailable:
+                raise NoAnswer(str(error), dependency="dynamodb") from error
+            if view is None or view.token != hold.token or view.checkpoints != checkpoint.number:
                 raise
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from shared.producer import Outgoing
     from tests.simulation.faults import Faults
     from tests.simulation.outages import Outages
+    from tests.simulation.splits import Splits
     from tests.simulation.world import World
 
 LEFT_NEVER = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
@@ -123,6 +124,7 @@ class History(MemoryDatabase):
         self.ends: dict[str, list[float]] = {}
         self.claimed_at: dict[str, float] = {}
         self.outages: Outages | None = None
+        self.splits: Splits | None = None
         self.reopened: dict[str, list[float]] = {}
 
     def _note(self, record: str, before: JobView | None) -> None:
@@ -164,8 +166,32 @@ class History(MemoryDatabase):
         )
         super().commit(hold, commit, now)
         self.decided |= {posting.id for posting in commit.postings}
+        if commit.status is Status.COMPLETED and self.splits is not None:
+            wrong = self.splits.saw_the_end_of(hold.record)
+            if wrong is not None:
+                self.broken.append(("R5.2", wrong))
         for record, view in before.items():
             self._note(record, view)
+
+    def checkpoint(self, hold: Any, checkpoint: Any, now: Any) -> None:
+        before = self.records.get(hold.record)
+        super().checkpoint(hold, checkpoint, now)
+        self.decided |= {posting.id for posting in checkpoint.postings}
+        self._note(hold.record, before)
+        for part in checkpoint.parts:
+            self.decided.add(part.posting.id)
+            self._note(part.record, None)
+
+    def wait(self, parent: JobView, look_at: Any, now: Any) -> None:
+        before = self.records.get(parent.record)
+        super().wait(parent, look_at, now)
+        self._note(parent.record, before)
+
+    def wake(self, parent: JobView, posting: Posting, now: Any) -> None:
+        before = self.records.get(parent.record)
+        super().wake(parent, posting, now)
+        self.decided.add(posting.id)
+        self._note(parent.record, before)
 
     def release(self, hold: Any, release: Any, now: Any) -> None:
         before = self.records.get(hold.record)
@@ -291,6 +317,7 @@ class Checks:
             self.i1_i2_i3_one_operation_for_each_intent,
             self.i12_what_is_in_order_is_sent_whole,
             self.r1_1_a_key_that_is_unique_while_active,
+            self.r5_2_a_split_job_ends_once_after_its_parts,
         ):
             check()
             self.checked.append(check.__name__)
@@ -442,6 +469,10 @@ class Checks:
             if table == "lines":
                 sent = self.world.history.lanes.sent[key[0]]
                 demand(stored.attributes["steps"] == len(sent), "I12", f"{stored}, sent were {sent}")
+
+    def r5_2_a_split_job_ends_once_after_its_parts(self) -> None:
+        """And tells what became of them."""
+        self.world.splits.check(demand)
 
     def r1_1_a_key_that_is_unique_while_active(self) -> None:
         """One job after the other, and no request left out."""

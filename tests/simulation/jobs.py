@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from functions.payment_provider import PAYMENT_PROVIDER
 from functions.payments import WORKER
 from shared.dependency import Dependency, Reply
-from shared.errors import RetryLater
+from shared.errors import DeadLetter, RetryLater
 from shared.job import Unique, job
 from shared.payload import Payload
 from shared.retry import Retry
@@ -26,6 +26,8 @@ ACCOUNTS = Table("accounts", key="id")
 PLANTS = Table("plants", key="id")
 PAGES = Table("pages", key="id")
 LINES = Table("lines", key="id")
+BASKETS = Table("baskets", key="id")
+ROTTEN = 5  # every so many-th row
 GATE = Dependency("gate", timeout=timedelta(seconds=5))
 BATCH = 3
 DAY = 7.0  # seconds
@@ -185,6 +187,66 @@ def move(payload: Move, work: UnitOfWork) -> None:
         work.enqueue(message, group=payload.line, ordered=True)
 
 
+class Pick(Payload):
+    """Pick a row of a field."""
+
+    field: str
+    row: int
+
+
+@job(
+    "pick",
+    timeout=timedelta(seconds=20),
+    max_latency=timedelta(minutes=5),
+    retry=Retry(max_attempts=6, base=timedelta(seconds=5), cap=timedelta(minutes=2)),
+    uses=(BASKETS.read_write,),
+)
+def pick(payload: Pick, work: UnitOfWork) -> None:
+    """A part in two steps; some rows are rotten."""
+    name = f"{payload.field}/{payload.row}"
+    if work.last_checkpoint is None:
+        work.clock.sleep(THOUGHT)
+        work.create(BASKETS, id=f"{name}/half")
+        work.checkpoint({"half": True}, needs=timedelta(seconds=1))
+    if payload.row % ROTTEN == 0:
+        reason = "rotten"
+        raise DeadLetter(reason)
+    work.clock.sleep(THOUGHT)
+    work.create(BASKETS, id=name)
+
+
+class Harvest(Payload):
+    """Harvest a field, row by row."""
+
+    field: str
+    rows: int
+
+
+@job(
+    "harvest",
+    timeout=timedelta(seconds=20),
+    max_latency=timedelta(minutes=30),
+    retry=Retry(max_attempts=8, base=timedelta(seconds=5), cap=timedelta(minutes=2)),
+    parts=(pick,),
+    uses=(BASKETS.read_write,),
+)
+def harvest(payload: Harvest, work: UnitOfWork) -> dict[str, int]:
+    """Split into rows, two at a time, each step with an effect of its own; then it goes on, once, after the last."""
+    done = 0 if work.last_checkpoint is None else int(work.last_checkpoint["rows"])
+    while done < payload.rows:
+        work.create(BASKETS, id=f"{payload.field}/step/{done}")
+        after = min(done + 2, payload.rows)
+        for row in range(done + 1, after + 1):
+            work.split(pick, Pick(field=payload.field, row=row))
+        done = after
+        work.progress(done, payload.rows, "rows")
+        work.checkpoint({"rows": done}, needs=timedelta(seconds=1))
+        work.clock.sleep(THOUGHT)
+    tally = work.await_parts()
+    work.create(BASKETS, id=f"{payload.field}/all")
+    return {"ended": tally.ended, "succeeded": tally.succeeded}
+
+
 class Impatient(Worker):
     """A queue that takes messages away after few receives, so that sending anew is simulated, too."""
 
@@ -197,7 +259,7 @@ class Impatient(Worker):
 
 SIM_WORKER = Impatient(
     WORKER.name,
-    jobs=(*WORKER.jobs, add, echo, grow, refresh, told, move),
+    jobs=(*WORKER.jobs, add, echo, grow, refresh, told, move, harvest, pick),
     batch_size=BATCH,
     max_concurrency=WORKER.max_concurrency,
 )

@@ -13,12 +13,17 @@ from functions.outbox_sweeper import Sweeper
 from ops.sending import Sending
 from ops.verdict import Reopen
 from shared import claim
+from shared.again import posting_again
 from shared.backends.memory_cache import MemoryCache
+from shared.backends.memory_database import MemoryDatabase
 from shared.backends.memory_operator import MemoryOperatorRecords
 from shared.brake_rounds import Watchdog
-from shared.job_record import OVER, Status
+from shared.counting import LOOK_EVERY, Counting
+from shared.job_record import OVER, JobView, Status
 from shared.outbox import LONGEST_DELAY
+from shared.parts import Tally
 from shared.relay import Relay
+from shared.steps import Steps
 from shared.way import Way
 from tests.modes import Mode, asked_for
 from tests.simulation.history import Checks, History, Violation
@@ -35,7 +40,7 @@ def test_every_invariant_holds_in_every_run_and_every_fault_was_seen(mode: Mode)
     for seed in range(SEEDS):
         result = run_seed(seed, mode)
         assert not result.found, f"{result.found}\n{result.command}"
-        assert len(result.checked) == 14 + (seed % 10 == 0)
+        assert len(result.checked) == 15 + (seed % 10 == 0)
         fired.update(result.fired)
     faults = {
         "dies_before",
@@ -217,3 +222,90 @@ def test_the_checks_notice_a_rescue_that_gives_up_what_an_attempt_holds(monkeypa
     monkeypatch.setattr("shared.rescue.MOST_RESCUES", 0)
     monkeypatch.setattr("tests.simulation.history.LOST_AFTER", timedelta(seconds=5))
     assert found("I15")
+
+
+# Jobs that are split.
+
+
+def run_until_stuck(seeds: int = 60) -> None:
+    for seed in range(seeds):
+        World(seed).run()
+
+
+def test_the_runs_notice_a_last_part_that_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A parent that does not look when it begins to wait, and that nobody looks at later, waits for ever."""
+    monkeypatch.setattr(
+        Counting, "look", lambda self, parent: self.parts.look_again(parent, parent.look_at + LOOK_EVERY)
+    )
+    settle = Counting.settle
+
+    def blind(self: Counting, parent: JobView) -> None:
+        """As if the parent's own view, which it has before it is read anew, were no reason to look."""
+        if self.parts.view(parent.record) == parent:
+            settle(self, parent)
+
+    monkeypatch.setattr(Counting, "settle", blind)
+    with pytest.raises(Stuck):
+        run_until_stuck()
+
+
+def test_the_checks_notice_a_parent_that_completes_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A count that is brought again after the last end wakes it again, whatever it has become."""
+
+    def waking(self: Counting, parent: JobView) -> None:
+        if parent.split is not None and self.parts.tally(parent.split).is_over:
+            payload = parent.payload or f'{{"field":"{parent.names["idempotency_key"].partition("/")[2]}","rows":1}}'
+            posting = posting_again(replace(parent, payload=payload), self.workers, f"woken/{parent.split.name}")
+            assert posting is not None
+            self.parts.wake(replace(parent, payload=payload), posting, self.clock.now())
+
+    monkeypatch.setattr(Counting, "settle", waking)
+
+    def always(self: Any, parent: JobView, posting: Any, now: Any) -> None:
+        seen = self.records[parent.record]
+        self.put_posting(replace(posting, id=f"{posting.id}/{len(self.outbox)}"), now)
+        self.decided.add(f"{posting.id}/{len(self.outbox) - 1}")
+        self.records[parent.record] = replace(seen, status=Status.RETRYING, not_before=now, payload=parent.payload)
+        self._note(parent.record, seen)
+
+    monkeypatch.setattr(History, "wake", always)
+    assert found("I14", "I16", "R5.2", seeds=80)
+
+
+def test_the_checks_notice_a_parent_that_goes_on_before_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tally, "is_over", property(lambda self: self.ended >= self.total - 1))
+    assert found("R5.2", seeds=60)
+
+
+def test_the_checks_notice_a_take_over_that_forgets_the_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would split again what is split, were its items not there already."""
+    last = Steps.last.fget  # type: ignore[attr-defined]
+    forgotten: set[str] = set()  # once a job, or it would split itself for ever
+
+    def forgetful(self: Steps) -> Any:
+        if self.granted.attempt == 1 or self.granted.hold.record in forgotten:
+            return last(self)
+        forgotten.add(self.granted.hold.record)
+        return None
+
+    monkeypatch.setattr(Steps, "last", property(forgetful))
+    monkeypatch.setattr(History, "demand", lambda self, write: None)
+    assert found("R5.2", "I14", seeds=60)
+
+
+def test_the_checks_notice_a_step_that_is_written_without_the_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint = MemoryDatabase.checkpoint
+
+    def unfenced(self: Any, hold: Any, asked: Any, now: Any) -> None:
+        view = self.records[hold.record]
+        fenced = replace(view, status=Status.RUNNING, token=hold.token, checkpoints=asked.number - 1)
+        self.records[hold.record] = fenced
+        try:
+            checkpoint(self, hold, asked, now)
+        finally:
+            after = self.records[hold.record]
+            self.records[hold.record] = replace(after, status=view.status, token=view.token)
+
+    monkeypatch.setattr(MemoryDatabase, "checkpoint", unfenced)
+    monkeypatch.setattr(History, "demand", lambda self, write: None)
+    assert found("R5.2", "I14", "I16", seeds=80)

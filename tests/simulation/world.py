@@ -38,6 +38,7 @@ from tests.simulation.jobs import BATCH, GATE, SIM_WORKER, Outside
 from tests.simulation.outages import Outages
 from tests.simulation.replays import Replays
 from tests.simulation.scheduler import Process, ProcessClock, Scheduler
+from tests.simulation.splits import Splits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,6 +99,8 @@ class World:
         self.healed_at = 0.0
         self.requests = Requests(self)
         self.replays = Replays(self)
+        self.splits = Splits(self)
+        self.history.splits = self.splits
 
     def run(self) -> None:
         """Faults for a while, then none, until all is at rest."""
@@ -110,6 +113,7 @@ class World:
         self.requests.begin()
         self.outages.begin()
         self.replays.begin()
+        self.splits.begin()
         for number in range(2):
             self.spawn(f"reader-{number}", self._read)
         if self.faults.weather.amnesia:
@@ -133,6 +137,7 @@ class World:
             and self.clients.are_done
             and not self.requests.left
             and not self.replays.left
+            and self.splits.counted == len(self.history.records.ends)
         )
 
     def token(self) -> str:
@@ -148,22 +153,23 @@ class World:
             item = {"order_id": order, "user_id": "u", "amount": "1", "currency": "EUR", "payment_intent_id": intent}
             self.history.items["orders", (order,)] = Stored({**item, "status": "pending"}, 1)
             for key in ("first", "second")[: self.random.randint(1, 2)]:
-                self._send("capture-payment", f"{order}/{key}", {"order_id": order, "payment_intent_id": intent})
+                self.send("capture-payment", f"{order}/{key}", {"order_id": order, "payment_intent_id": intent})
         for number in range(self.random.randint(2, 6)):
             account, amount = f"account-{number % 2}", self.random.randint(1, 9)
             key = f"add-{number}"
             self.amounts.setdefault(account, {})[key] = amount
-            self._send("add", key, {"account": account, "amount": amount})
+            self.send("add", key, {"account": account, "amount": amount})
         for number in range(self.random.randint(1, 4)):
             plant, days = f"plant-{number % 2}", self.random.randint(1, 4)
             key = f"grow-{number}"
             self.days.setdefault(plant, {})[key] = days
-            self._send("grow", key, {"plant": plant, "days": days})
+            self.send("grow", key, {"plant": plant, "days": days})
         for number in range(self.random.randint(0, 4)):
-            self._send("move", f"move-{number}", {"line": f"line-{number % 2}"})
-        self._send("capture-payment", "hopeless", {"order_id": "absent", "payment_intent_id": "pi"})
+            self.send("move", f"move-{number}", {"line": f"line-{number % 2}"})
+        self.splits.send()
+        self.send("capture-payment", "hopeless", {"order_id": "absent", "payment_intent_id": "pi"})
 
-    def _send(self, job_type: str, key: str, payload: dict[str, Any]) -> None:
+    def send(self, job_type: str, key: str, payload: dict[str, Any]) -> None:
         body = json.dumps({"job_type": job_type, "idempotency_key": key, "payload": payload})
         self.bodies.append(body)
         self.send_copies(body)

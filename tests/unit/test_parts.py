@@ -391,6 +391,31 @@ def test_the_store_that_is_away_when_a_job_begins_to_wait_costs_no_attempt_and_n
     assert (family.things(), family.woken) == (EVERYTHING, 1)
 
 
+def test_an_end_that_comes_while_the_parent_ends_is_told_too() -> None:
+    """A dead part is replayed and done at the very moment: who counts it finds the parent running, and tells nobody."""
+    family = Family(lambda number, work: (_ for _ in ()).throw(DeadLetter("rotten")) if dead and number == 1 else None)
+    dead = [True]
+    family.world.run(BODY)
+    for body in family.messages():
+        family.world.run(body)
+    family.count()
+    (woken,) = family.messages()
+    ((delivery, _),) = family.world.queue.dead
+
+    def meanwhile(point: Failpoint) -> None:
+        if point is Failpoint.HANDLED and dead:
+            dead.clear()
+            with armed(lambda _: None):
+                assert family.world.run(delivery.body, death=1)[0] == Completed(1)
+                family.count()
+
+    with armed(meanwhile):
+        assert family.world.run(woken)[0] == Completed(1)
+    tally = family.parent.tally
+    assert tally is not None
+    assert (tally.succeeded, tally.dead_lettered) == (5, 0)
+
+
 # Cancelling.
 
 

@@ -1,0 +1,1 @@
+"""Measurements, each a command; results of a run are kept beside them."""
