@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from ops.desk import Desk
@@ -10,6 +11,7 @@ from ops.selection import Selection
 from shared.backends.memory_dead_letters import MemoryDeadLetters
 from shared.backends.memory_operator import MemoryOperatorRecords
 from shared.errors import Unavailable
+from shared.job_record import SYSTEM, record_id
 from tests.simulation.faults import Faulty
 from tests.simulation.jobs import SIM_WORKER
 from tests.simulation.scheduler import ProcessClock
@@ -39,9 +41,15 @@ class Letters(MemoryDeadLetters):
 
     def delete(self, letters: Sequence[Delivery]) -> frozenset[str]:
         for letter in letters:
-            if letter.body not in self.copied:
+            if letter.body not in self.copied and not self._is_rescued(letter):
                 self.world.history.broken.append(("I25", f"deleted, and no copy of it was sent: {letter.body}"))
         return super().delete(letters)
+
+    def _is_rescued(self, letter: Delivery) -> bool:
+        """Whether the sweeper sent the job anew: its record was made ready, and who did so died before the copy was sent."""
+        sent = json.loads(letter.body)
+        name = record_id(SYSTEM, sent["job_type"], sent["idempotency_key"])
+        return any(posting.startswith(f"rescue/{name}/") for posting in self.world.history.outbox)
 
 
 class Records(MemoryOperatorRecords):
