@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shared.job_record import JobView
 
 MOST_DEATHS = 3
-BEGUN = frozenset({Status.RUNNING, Status.RETRYING, Status.COMPLETED, Status.FAILED, Status.UNKNOWN})
+BEGUN = frozenset({Status.RUNNING, Status.RETRYING, Status.WAITING, Status.COMPLETED, Status.FAILED, Status.UNKNOWN})
 
 
 class Fate(StrEnum):
@@ -132,7 +132,12 @@ def _is_given_up(view: JobView) -> bool:
 
 
 def _is_under_way(dossier: Dossier, view: JobView, now: datetime) -> bool:
-    """Whether an attempt holds the job, or it was given back and its message waits; SQS moved away the message of a silent one."""
+    """Whether an attempt holds the job, its parts are at work, or it was given back and its message waits.
+
+    SQS moved away the message of a silent one.
+    """
+    if view.status is Status.WAITING:
+        return True
     if view.status is Status.RUNNING:
         return view.claim_until is not None and view.claim_until >= now
     waits = view.not_before is not None and view.not_before > now

@@ -26,6 +26,7 @@ from shared.claim import Ended, Granted, HeldByOther, KeyReused, NotAccepted, Sp
 from shared.errors import CacheUnavailable, Malformed, NewerVersion, Refused, SettingsError, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.job import WithoutLease
+from shared.job_record import Status
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Outcome, Postponed, failure_of, told
 from shared.splitting import Splitting
 from shared.steps import Steps
@@ -189,7 +190,7 @@ class Execution:
                 parent = self.records.view(view.place.parent)
             except Unavailable:
                 return  # it runs, as it would have a moment earlier
-            is_cancelled = parent is not None and parent.cancelling
+            is_cancelled = parent is not None and (parent.cancelling or parent.status is Status.CANCELLED)
         if is_cancelled:
             raise _LeavesEarly(self.attempts.cancelled(prepared.run, granted, view))
 

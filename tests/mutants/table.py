@@ -4567,7 +4567,7 @@ MUTANTS = (
     Mutant(
         "a part whose parent is cancelled does not begin",
         "shared/execution.py",
-        "            is_cancelled = parent is not None and parent.cancelling\n",
+        "            is_cancelled = parent is not None and (parent.cancelling or parent.status is Status.CANCELLED)\n",
         "            is_cancelled = False\n",
         "tests/unit/test_parts.py",
     ),
@@ -4752,5 +4752,26 @@ MUTANTS = (
         "        if work.steps is not None:\n            self._tell_tally(work.steps.view)\n",
         "",
         "tests/unit/test_parts.py",
+    ),
+    Mutant(
+        "parts of a parent that people have ended do not begin",
+        "shared/execution.py",
+        "(parent.cancelling or parent.status is Status.CANCELLED)",
+        "parent.cancelling",
+        "tests/unit/test_parts.py",
+    ),
+    Mutant(
+        "a letter of a parent whose parts are at work begins nothing",
+        "ops/verdict.py",
+        "    if view.status is Status.WAITING:\n        return True\n",
+        "",
+        "tests/ops/test_replay.py",
+    ),
+    Mutant(
+        "a letter of a replayed parent that waits is finished",
+        "ops/verdict.py",
+        "Status.RETRYING, Status.WAITING, Status.COMPLETED",
+        "Status.RETRYING, Status.COMPLETED",
+        "tests/ops/test_replay.py",
     ),
 )

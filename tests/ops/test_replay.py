@@ -17,7 +17,7 @@ from shared.dead_letter import Death
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
 from shared.errors import Refused, Unavailable
 from shared.failpoints import Failpoint, armed
-from shared.job_record import Status
+from shared.job_record import Replayed, Status
 from shared.outcome import Failure
 from shared.producer import NotTaken
 from tests.dead_letters import ME, House
@@ -697,3 +697,19 @@ def test_i16_a_letter_of_another_time_changes_nothing_about_the_living_job_whose
     house.replay(Selection(reason="never-attempted"), watches=False)
     house.replay(Selection(reason="silent"), watches=False)
     assert (house.view("one"), len(house.queue.messages)) == (before, 1)
+
+
+@pytest.mark.parametrize("replayed", [False, True])
+def test_r5_2_a_letter_of_a_parent_whose_parts_are_at_work_begins_nothing(*, replayed: bool) -> None:
+    """It was replayed and waits now, and its letter was not deleted then; or SQS moved a copy of its message away."""
+    house = house_with("one")
+    before = house.view("one")
+    waiting = replace(before, status=Status.WAITING, ended_at=None)
+    if replayed:
+        waiting = replace(waiting, replays=1, replayed=Replayed(before.death, house.clock.now(), "me"))
+    house.database.records[before.record] = waiting
+    house.clock.meanwhile = None
+    report = house.replay(watches=False)
+    assert house.view("one") == waiting
+    assert report.fates == ({Fate.FINISHED: 1} if replayed else {Fate.UNDER_WAY: 1})
+    assert (len(house.queue.messages), len(house.queue.dead)) == (0, 0 if replayed else 1)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shared.backends.memory_operator import MemoryOperatorRecords
 from shared.counting import LOOK_EVERY, Counting
 from shared.errors import DeadLetter, DeclarationError, Refused, Unavailable
 from shared.failpoints import Failpoint, armed
@@ -18,6 +19,7 @@ from shared.intake import Intake
 from shared.job import JobTypes, job
 from shared.job_record import SYSTEM, JobView, Status, record_id
 from shared.operation import OperationStatus, operation_of
+from shared.operator_records import Ending
 from shared.outbox import SHARDS
 from shared.outcome import Because, Cancelled, Completed, DeadLettered, Failed, Postponed, Retried, Waiting
 from shared.parts import PARTS_AT_ONCE, PartState, Tally
@@ -514,6 +516,20 @@ def test_cancelling_a_parent_that_is_between_two_attempts_ends_it_at_the_next() 
     assert family.world.run(owned.first[0])[0] == Waiting()
     assert family.run_all(family.messages()) == [Cancelled()] * 3
     assert owned.view.status is Status.CANCELLED
+
+
+def test_parts_of_a_parent_that_people_have_ended_do_not_begin() -> None:
+    owned = Owned()
+    family = owned.family
+    family.world.run(owned.first[0])
+    bodies = family.messages()
+    desk = MemoryOperatorRecords(family.database, family.clock)
+    desk.end(owned.view, Ending(Status.CANCELLED), family.clock.now())
+    assert family.run_all(bodies) == [Cancelled()] * 5
+    assert family.things() == {}
+    tally = owned.view.tally
+    assert tally is not None
+    assert (owned.view.status, tally.cancelled) == (Status.CANCELLED, 5)
 
 
 # What is refused.
