@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,8 @@ from shared.backends.redis_cache import RedisCache
 from shared.backends.redis_rates import RedisRates
 from shared.cache import Cache
 from shared.clock import Surroundings, SystemClock, random_token
+from shared.deposits import Deposits
+from shared.files import OnFirstUse
 from shared.intake import Intake
 from shared.job import JobTypes
 from shared.outcome import signature
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import Response
 
     from shared.acceptance import AcceptsJobs
+    from shared.files import FileStore
     from shared.job_record import JobRecords
     from shared.owned_jobs import OwnedJobs
     from shared.rate import Rates
@@ -100,6 +104,7 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
     limits: OwnerLimits | None,
     here: Surroundings,
     telemetry: Telemetry,
+    deposits: Deposits | None = None,
 ) -> FrontDoor:
     """Put a front door together from given parts; without `rates` or `limits` owners are not limited one by one."""
     job_types = JobTypes.of(*(job for worker in WORKERS for job in worker.jobs if job.open_to_clients))
@@ -108,7 +113,7 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
         accepts = WithinQuota(accepts, records, jobs, limits.unfinished)
         if rates is not None:
             keep_rate(app, rates, Rate(limits.requests_per_second, limits.burst), telemetry)
-    intake = Intake(job_types, OPEN, accepts, records, here)
+    intake = Intake(job_types, OPEN, accepts, records, here, deposits)
     shedding = Shedding(closures, here.clock, here.random)
     add_operations(app, Operations(intake, jobs, here.clock, telemetry, Conditions(reads.source), shedding))
     add_reads(app, reads)
@@ -149,7 +154,14 @@ def connect(settings: Settings) -> FrontDoor:
         closures=DynamoDBIntakeStore(dynamodb, settings.jobs_table),
         here=here,
         telemetry=telemetry,
+        deposits=Deposits(OnFirstUse(partial(_files, settings))) if settings.buckets else None,
     )
+
+
+def _files(settings: Settings) -> FileStore:
+    from shared.backends.s3 import S3Files  # noqa: PLC0415 - most requests never use it
+
+    return S3Files(client("s3"), settings.buckets)
 
 
 _doors: list[FrontDoor] = []

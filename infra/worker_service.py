@@ -14,6 +14,7 @@ from infra.constructs.mapping import consume_queue
 from infra.constructs.queue_pair import QueuePair
 from infra.grants import CONSUME, JOB_RECORDS, OUTBOX_WRITE, SEND, SPLIT, TABLE, allow_files, allow_queue, allow_table
 from infra.names import camel, module_of
+from shared.deposits import DEPOSITS
 
 if TYPE_CHECKING:
     from aws_cdk import aws_iam as iam
@@ -79,6 +80,7 @@ class WorkerService(Construct):
         self._foundation.cache.admit(role)
         for access in self.worker.accesses:
             allow_table(role, self._foundation.table(access.table), TABLE[access.right])
+        allow_files(role, self._foundation.deposits, DEPOSITS.read_write)
         for reach in self.worker.reaches:
             allow_files(role, self._foundation.buckets.named(reach.folder.bucket), reach)
 
@@ -87,7 +89,10 @@ class WorkerService(Construct):
         return replace(
             foundation.cache_settings,
             tables={a.table.name: foundation.table(a.table).table_name for a in worker.accesses},
-            buckets={r.folder.bucket: foundation.buckets.named(r.folder.bucket).bucket_name for r in worker.reaches},
+            buckets={
+                DEPOSITS.bucket: foundation.deposits.bucket_name,
+                **{r.folder.bucket: foundation.buckets.named(r.folder.bucket).bucket_name for r in worker.reaches},
+            },
             queues={worker.name: self.queues.source.queue_url},
             dead_letter_queues={worker.name: self.queues.dead_letters.queue_url},
             endpoints={d.name: self._endpoint(d.name) for d in worker.dependencies},

@@ -14,6 +14,7 @@ from ops.enqueue import payload_text, refusal
 from ops.exits import CommandError, Exit
 from ops.explained import explained
 from ops.payloads import shown_payload
+from shared.deposits import Mark
 from shared.errors import ClaimLost, Malformed, Refused
 from shared.strict_json import indented
 from shared.upgrading import upgraded
@@ -76,10 +77,17 @@ def _job_of(dossier: Dossier, wanted: str | None, worker: str) -> Job[Any, Any]:
 
 
 def _current(dossier: Dossier, job: Job[Any, Any]) -> str:
-    """The old payload as the new job's version has it; as it is where nothing leads there."""
+    """The old payload as the new job's version has it; as it is where nothing leads there.
+
+    Raises:
+        CommandError: it is deposited.
+    """
     message = dossier.message
     if message is None:
         return "{}"
+    if Mark.read(message.payload) is not None:
+        text = "The old payload is deposited in S3: give the whole new one with --payload-file, or from standard input."
+        raise CommandError(text, Exit.REFUSED)
     if message.job_type != job.name or not job.oldest <= message.version:
         return message.payload
     with contextlib.suppress(Malformed):

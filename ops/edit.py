@@ -14,6 +14,7 @@ from ops.verdict import Fate, Finish, Leave, Reopen, Send, verdict_on
 from shared.dead_letter import folded_in
 from shared.dead_letter_queue import Copy
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
+from shared.deposits import Mark
 from shared.errors import NotSent, Refused
 from shared.failpoints import Failpoint, failpoint
 from shared.job import JobTypes
@@ -91,7 +92,7 @@ def edited(dossier: Dossier, job: Job[Any, Any], payload: str, key: str | None) 
     body = message.body()
     check_message(body, {})
     typed_payload(read_message(body), JobTypes.of(job))
-    return Edit(message, _changed("{}" if old is None else old.payload, text))
+    return Edit(message, _changed("{}" if old is None or Mark.read(old.payload) is not None else old.payload, text))
 
 
 def _changed(old: str, new: str) -> tuple[str, ...]:

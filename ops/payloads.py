@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from functions.registry import WORKERS
+from shared.deposits import Mark
 from shared.masked import masked
+from shared.strict_json import json_text
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -17,5 +19,8 @@ def schema_of(job_type: str) -> type[BaseModel] | None:
 
 
 def shown_payload(job_type: str, payload: str) -> str:
-    """A payload's JSON text as it may be shown."""
+    """A payload's JSON text as it may be shown; of one that is deposited, where."""
+    mark = Mark.read(payload)
+    if mark is not None:
+        return json_text({"deposit": {"sha256": mark.sha256, "bytes": mark.size}})
     return masked(payload, schema_of(job_type))

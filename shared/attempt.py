@@ -196,7 +196,7 @@ class Attempts:
             case NoAnswer():
                 # Written or not: the claim stays, and whoever comes after its deadline finds out.
                 return self.postponed(run.delivery, Because.STORE_UNAVAILABLE)
-            case Unavailable(dependency="dynamodb"):
+            case Unavailable(dependency="dynamodb" | "s3"):
                 self._release(granted, Release(now, gives_attempt_back=True))
                 return self.postponed(run.delivery, Because.STORE_UNAVAILABLE)
             case SettingsError():
@@ -259,6 +259,7 @@ def commit_of(result: object, work: UnitOfWork) -> Commit:
 
     Raises:
         Refused: the result cannot be kept as JSON, or is too large.
+        Unavailable: it was to be deposited, and the store did not answer.
     """
     status = Status.FAILED if isinstance(result, Failed) else Status.COMPLETED
     match result:
@@ -270,6 +271,8 @@ def commit_of(result: object, work: UnitOfWork) -> Commit:
             text = _json_of(result.model_dump(mode="json"))
         case _:
             text = _json_of(result)
+    if text is not None and work.deposits is not None:
+        text = work.deposits.fit(text, RESULT_BYTES)
     if text is not None and len(text.encode()) > RESULT_BYTES:
         message = f"The result has {len(text.encode())} bytes, {RESULT_BYTES} are kept: return a reference."
         raise Refused(message)

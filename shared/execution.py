@@ -111,6 +111,8 @@ class Execution:
             raise _LeavesEarly(DeadLettered(failure, _next_death(delivery))) from error
         except NewerVersion as error:
             raise _LeavesEarly(self.attempts.postponed(delivery, Because.NEWER_VERSION)) from error
+        except Unavailable as error:
+            raise _LeavesEarly(self.attempts.postponed(delivery, Because.STORE_UNAVAILABLE)) from error
 
     def _admit(self, prepared: Prepared) -> None:
         run = prepared.run
@@ -226,6 +228,7 @@ class Execution:
             tenant=run.message.tenant,
             fifo=self.worker.fifo,
             store=self.files,
+            deposits=self.preparation.deposits,
             steps=Steps(
                 self.records,
                 granted,
@@ -233,7 +236,12 @@ class Execution:
                 deadline,
                 self.here.clock,
                 Splitting(
-                    self.attempts.counting.parts, granted.view, run.job.parts, self.worker.name, self.here.tokens
+                    self.attempts.counting.parts,
+                    granted.view,
+                    run.job.parts,
+                    self.worker.name,
+                    self.here.tokens,
+                    self.preparation.deposits,
                 ),
             ),
             random=self.here.random,

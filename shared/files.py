@@ -106,6 +106,33 @@ class FileStore(Protocol):
         ...
 
 
+class OnFirstUse:
+    """A store that is made when it is first asked: most functions never are."""
+
+    def __init__(self, make: Callable[[], FileStore]) -> None:
+        """Make nothing yet."""
+        self._make = make
+        self._made: FileStore | None = None
+
+    @property
+    def _store(self) -> FileStore:
+        if self._made is None:  # two threads may make two: the second one stays
+            self._made = self._make()
+        return self._made
+
+    def look(self, bucket: str, key: str) -> File | None:
+        """The file as it is now."""
+        return self._store.look(bucket, key)
+
+    def read(self, bucket: str, key: str, tag: str, start: int, end: int) -> bytes | None:
+        """A range of that version."""
+        return self._store.read(bucket, key, tag, start, end)
+
+    def write(self, bucket: str, key: str, chunks: Iterable[bytes]) -> None:
+        """Write a file."""
+        self._store.write(bucket, key, chunks)
+
+
 class Changed(Exception):  # noqa: N818 - what has happened to the file
     """The file is another one than when it was first looked at: nothing can be said of a mixture of both."""
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shared.acceptance import Acceptance, Accepted, OtherPayload, Overtaken, Replayed
-from shared.errors import Malformed, TahanError, Unavailable
+from shared.deposits import LARGEST_BYTES, Mark, check_deposit_schedule
+from shared.errors import Malformed, Refused, TahanError, Unavailable
 from shared.job import Unique
 from shared.job_record import OVER, record_id
-from shared.message import Message, check_key, check_run_at, fingerprint, payload_of, typed_payload
+from shared.message import Message, canonical, check_key, check_payload, check_run_at, fingerprint, typed_payload
 from shared.operation import operation_of, record_of
 from shared.outbox import check_schedule, posting_of
 from shared.trace import begun
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
 
     from shared.acceptance import AcceptsJobs
     from shared.clock import Surroundings
+    from shared.deposits import Deposits
     from shared.job import Job, JobTypes
-    from shared.job_record import JobRecords
+    from shared.job_record import JobRecords, JobView
     from shared.operation import Operation
     from shared.trace import Trace
 
-BODY_BYTES = 256 * 1024
+BODY_BYTES = LARGEST_BYTES
 FIRST_VERSION = 1
 TRIES = 5  # generations of one key that are tried before the client is asked to come again
 _REUSED = ("idempotency-key-reused", "this key was used with another payload: take a new key")
@@ -82,6 +84,7 @@ class Intake:
     accepts: AcceptsJobs
     records: JobRecords
     here: Surroundings
+    deposits: Deposits | None = None
 
     def accept(  # noqa: PLR0913 - each is a part of the request
         self,
@@ -132,6 +135,7 @@ class Intake:
         asked = _Asked(job, owner, message, fingerprint(message, payload, job.version))
         if condition is not None:
             self._demand(condition, payload, asked)
+        asked = replace(asked, message=self._fitted(message, now))
         return self._accept_generation(asked, now) if job.unique is Unique.WHILE_ACTIVE else self._accept(asked, now)
 
     def _accept(self, asked: _Asked, now: datetime) -> Receipt:
@@ -181,7 +185,33 @@ class Intake:
         view = None if record is None else self.records.view(record)
         if view is None or view.names.get("owner") != owner:
             return None
-        return operation_of(view, self.here.clock.now())
+        return operation_of(self._whole(view), self.here.clock.now())
+
+    def _whole(self, view: JobView) -> JobView:
+        """The record with its result, which may have been deposited; without it, if it is gone."""
+        if self.deposits is None or Mark.read(view.result) is None or view.result is None:
+            return view
+        try:
+            return replace(view, result=self.deposits.whole(view.result))
+        except Malformed:
+            return replace(view, result=None)
+
+    def _fitted(self, message: Message, now: datetime) -> Message:
+        """The message with its payload deposited, if it is too large to travel; then the request is sound, but not accepted yet.
+
+        Raises:
+            Malformed: payload-too-large, or invalid-run-at, where it would have to be kept for too long.
+            Unavailable: the store did not answer.
+        """
+        if self.deposits is None:
+            check_payload(message.payload)
+            return message
+        payload = self.deposits.fit(message.payload)
+        try:
+            check_deposit_schedule(payload, message.wait(now))
+        except Refused as error:
+            raise Malformed("invalid-run-at", str(error)) from error
+        return replace(message, payload=payload)
 
     def cancel(self, owner: str, operation_id: str) -> Operation | None:
         """Cancel the owner's operation if it has not begun, and give it as it is then; None as for `look`.
@@ -242,4 +272,4 @@ def _payload(body: str) -> str:
     size = len(body.encode(errors="surrogatepass"))
     if size > BODY_BYTES:
         raise TooLarge("payload-too-large", f"{size} bytes: {BODY_BYTES} are taken")
-    return payload_of(body)
+    return canonical(body)

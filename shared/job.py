@@ -12,12 +12,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shared.dependency import Dependency
+from shared.deposits import INLINE_BYTES, Mark
 from shared.errors import DeclarationError
 from shared.files import Reach
 from shared.heartbeat import BEATS_AHEAD
 from shared.job_checks import check_job
 from shared.limits import check_text
-from shared.message import Message, check_key, read_message
+from shared.message import Message, canonical, check_key, read_message
 from shared.payload import Payload
 from shared.retry import Retry
 from shared.strict_json import json_text
@@ -121,7 +122,12 @@ class Job(Generic[P, R]):
         text = json_text(payload.model_dump(mode="json"))
         check_text(text, f"The payload of {self.name}")
         message = Message(self.name, self.version, check_key(key), text, record=record, run_at=run_at, tenant=tenant)
-        read_message(message.body())  # what the consumer would refuse is refused here
+        # What the consumer would refuse is refused here; a payload that is too large to travel is deposited on the way.
+        if len(text.encode()) > INLINE_BYTES:
+            canonical(text)
+            read_message(replace(message, payload=str(Mark.of(text))).body())
+        else:
+            read_message(message.body())
         return message
 
     def at_pace(self, pace: float) -> Job[P, R]:

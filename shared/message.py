@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from shared.clock import to_millis
-from shared.errors import Malformed, NewerVersion
+from shared.deposits import LARGEST_BYTES, Mark
+from shared.errors import Malformed, NewerVersion, SettingsError
 from shared.fairness import LONGEST_TENANT
 from shared.limits import PAYLOAD_BYTES
 from shared.payload import describe
@@ -28,15 +29,24 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from shared.clock import Tokens
+    from shared.deposits import Deposits
     from shared.job import Job, JobTypes
     from shared.payload import Payload
     from shared.trace import Trace
 
-FORMAT = 2  # of the envelope; a message that uses what an earlier one does not know says so, and waits where only that is known
+FORMAT = 3  # of the envelope; a message that uses what an earlier one does not know says so, and waits where only that is known
 TENANT_FORMAT = 2  # the first that knows `tenant`
+DEPOSIT_FORMAT = 3  # the first that knows `deposit`
 KEY_LENGTH = 255
 YEARS = range(1970, 9999)
 _PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+
+
+class _Deposit(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    bytes: Annotated[int, Field(ge=1)]
 
 
 class _Envelope(BaseModel):
@@ -46,7 +56,8 @@ class _Envelope(BaseModel):
     format: Annotated[int, Field(ge=1)] = 1
     version: Annotated[int, Field(ge=1)] = 1
     idempotency_key: str
-    payload: dict[str, Any]
+    payload: dict[str, Any] | None = None
+    deposit: _Deposit | None = None  # since format 3, in the place of a payload that is too large to travel
     job_id: Annotated[str | None, Field(min_length=1, max_length=KEY_LENGTH)] = None
     enqueued_at: AwareDatetime | None = None
     record: Annotated[str | None, Field(pattern=r"^[0-9a-f]{64}$")] = None
@@ -59,6 +70,7 @@ class _Envelope(BaseModel):
 class Message:
     """A job on its way: what to run, with which payload (as JSON text), under which idempotency key.
 
+    A payload that is too large to travel is deposited in S3, and its mark stands in its place (see shared/deposits.py).
     `job_id` is the producer's own name for it and decides nothing; two messages with one key are one job. `record` names the
     job record that the front door wrote when it accepted the job; without it the record is found by the key. Before `run_at`
     the job does not run. `trace` is that of what asked for it. `tenant` is for whom it is done, as far as turns on a queue go.
@@ -108,8 +120,12 @@ class Message:
             envelope["run_at"] = _written(self.run_at)
         if self.tenant is not None:
             envelope["format"], envelope["tenant"] = TENANT_FORMAT, self.tenant
+        if (mark := Mark.read(self.payload)) is not None:
+            envelope["format"], envelope["deposit"] = DEPOSIT_FORMAT, {"sha256": mark.sha256, "bytes": mark.size}
         if self.trace is not None:
             envelope[TRACEPARENT] = self.trace.header
+        if mark is not None:
+            return json_text(envelope)
         return f'{json_text(envelope)[:-1]},"payload":{self.payload}}}'
 
 
@@ -141,16 +157,25 @@ def check_run_at(moment: datetime | None) -> None:
         raise Malformed("invalid-run-at", f"give a year from {YEARS[0]} to {YEARS[-1]}")
 
 
-def payload_of(text: str) -> str:
+def canonical(text: str) -> str:
     """The canonical text of a payload.
 
     Raises:
-        Malformed: it is no JSON object, or more than the job record keeps.
+        Malformed: it is no JSON object.
     """
     parsed, _ = read_json(text)
     if not isinstance(parsed, dict):
         raise Malformed("malformed-json", f"an object is expected, not a {type(parsed).__name__}")
-    payload = written(parsed)
+    return written(parsed)
+
+
+def payload_of(text: str) -> str:
+    """The canonical text of a payload that travels.
+
+    Raises:
+        Malformed: it is no JSON object, or more than the job record keeps.
+    """
+    payload = canonical(text)
     check_payload(payload)
     return payload
 
@@ -161,11 +186,10 @@ def check_payload(payload: str) -> None:
     Raises:
         Malformed: payload-too-large.
     """
-    size = len(payload.encode())
-    if size > PAYLOAD_BYTES:
-        raise Malformed(
-            "payload-too-large", f"{size} bytes, {PAYLOAD_BYTES} are kept: send a reference to the large part"
-        )
+    mark = Mark.read(payload)
+    size, most = (len(payload.encode()), PAYLOAD_BYTES) if mark is None else (mark.size, LARGEST_BYTES)
+    if size > most:
+        raise Malformed("payload-too-large", f"{size} bytes, {most} are kept: send a reference to the large part")
 
 
 def read_message(body: str, encoding: str | None = None) -> Message:
@@ -189,8 +213,13 @@ def read_message(body: str, encoding: str | None = None) -> Message:
         envelope = _Envelope.model_validate_json(text)
     except ValidationError as error:
         raise Malformed("invalid-envelope", describe(error)) from error
+    if (envelope.payload is None) == (envelope.deposit is None):
+        raise Malformed("invalid-envelope", "payload: give it, or the `deposit` that holds it")
     check_run_at(envelope.run_at)
-    payload = written(parsed["payload"])
+    if envelope.deposit is not None:
+        payload = str(Mark(envelope.deposit.sha256, envelope.deposit.bytes))
+    else:
+        payload = written(parsed["payload"])
     check_payload(payload)
     return Message(
         job_type=envelope.job_type,
@@ -214,12 +243,17 @@ def legible(body: str, encoding: str | None) -> Message | None:
         return None
 
 
-def typed_payload(message: Message, job_types: JobTypes) -> tuple[Job[Any, Any], Payload]:
+def typed_payload(
+    message: Message, job_types: JobTypes, deposits: Deposits | None = None
+) -> tuple[Job[Any, Any], Payload]:
     """Find the job type, bring the payload to its current version, and validate it by the schema.
 
     Raises:
-        Malformed: unknown-job-type, schema-unsupported (older than what is known here), upgrade-failed, invalid-payload.
+        Malformed: unknown-job-type, schema-unsupported (older than what is known here), upgrade-failed, invalid-payload,
+            deposit-gone.
         NewerVersion: a later deploy will know it.
+        Unavailable: it is deposited, and the store did not answer.
+        SettingsError: it is deposited, and nobody said where.
     """
     job = job_types.by_name.get(message.job_type)
     if job is None:
@@ -232,7 +266,7 @@ def typed_payload(message: Message, job_types: JobTypes) -> tuple[Job[Any, Any],
         raise Malformed(
             "schema-unsupported", f"{job.name}: version {message.version} is no longer read, {job.oldest} and later are"
         )
-    text = upgraded(job, message.version, message.payload)
+    text = upgraded(job, message.version, _whole(message.payload, deposits))
     try:
         payload = job.payload.model_validate_json(text)
         if "." in text or "e" in text or "E" in text:
@@ -240,6 +274,17 @@ def typed_payload(message: Message, job_types: JobTypes) -> tuple[Job[Any, Any],
     except ValidationError as error:
         raise Malformed("invalid-payload", describe(error)) from error
     return job, payload
+
+
+def _whole(payload: str, deposits: Deposits | None) -> str:
+    if Mark.read(payload) is None:
+        return payload
+    if deposits is None:
+        error = "The payload is deposited, and this function knows no bucket of deposits: deploy it through infra, which sets it."
+        raise SettingsError(error)
+    whole = deposits.whole(payload)
+    parsed, _ = read_json(whole)  # as strict as for one that travels
+    return written(parsed)
 
 
 def fingerprint(message: Message, payload: Payload, version: int | None = None) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from shared.deposits import Mark
 from shared.job_record import Status
 from shared.parts import Tally
 
@@ -52,7 +53,7 @@ class Operation:
     """What a client may know of its job.
 
     Attributes:
-        result: of a job that is done, as parsed JSON.
+        result: of a job that is done, as parsed JSON; without one that is deposited, unless who reads the record fetched it.
         run_at: before which a pending one does not run.
         parts: of a job that is split: what became of them so far; a replayed one may change it after the job's end.
         cancelling: whether it is to end although it has begun.
@@ -81,7 +82,7 @@ def operation_of(view: JobView, now: datetime) -> Operation:
     status = OF_JOB[view.status]
     if view.status is Status.RUNNING and view.claim_until is not None and view.claim_until < now:
         status = OperationStatus.RETRYING
-    result = None if view.result is None else json.loads(view.result)
+    result = None if view.result is None or Mark.read(view.result) is not None else json.loads(view.result)
     error: dict[str, object] | None = None
     if status is OperationStatus.FAILED:
         error, result = result if isinstance(result, dict) else {"code": "failed"}, None

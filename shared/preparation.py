@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from shared.clock import Surroundings
     from shared.delivery import Delivery
+    from shared.deposits import Deposits
     from shared.heartbeat import Hides, Prolongs
     from shared.job import JobTypes
     from shared.keeper import Keeper
@@ -48,6 +49,7 @@ class Preparation:
     locking: Locking
     here: Surroundings
     telemetry: Telemetry
+    deposits: Deposits | None = None
 
     def together(self, batch: Sequence[Delivery], at_once: AbstractSet[str], until: datetime) -> dict[str, Prepared]:
         """Prepare a batch, with the locks of those whose turn comes `at_once`; by message id.
@@ -77,8 +79,9 @@ class Preparation:
         Raises:
             Malformed: it can never run.
             NewerVersion: a later deploy will know its payload.
+            Unavailable: its payload is deposited, and the store did not answer.
         """
-        run = read_run(delivery, self.job_types, until)
+        run = read_run(delivery, self.job_types, until, self.deposits)
         locks = self.locking.locks_of(run)
         heartbeat = None
         if run.job.heartbeat is not None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from shared.errors import NotSent, Refused, Unavailable
+from shared.deposits import check_deposit_schedule
+from shared.errors import Malformed, NotSent, Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.job_record import SYSTEM, record_id
 from shared.limits import BATCH_ENTRIES, LONGEST_DELAY_SECONDS, MESSAGE_BYTES, check_group, check_message, message_size
+from shared.message import check_payload
 from shared.trace import begun
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from shared.clock import Clock, Tokens
+    from shared.deposits import Deposits
     from shared.message import Message
 
 ROUNDS = 4
@@ -90,6 +93,7 @@ class Producer:
     Attributes:
         queue: where to.
         fifo: whether it is a FIFO queue; then a group is needed, and the idempotency key deduplicates.
+        deposits: where payloads go that are too large to travel; without it they are refused.
     """
 
     queue: Queue
@@ -97,6 +101,7 @@ class Producer:
     random: Random
     tokens: Tokens
     fifo: bool = False
+    deposits: Deposits | None = None
 
     def enqueue(self, message: Message, *, delay: timedelta = timedelta(0), group: str | None = None) -> str:
         """Send one message; give SQS's message id. One with `run_at` waits on the queue as long as SQS lets it.
@@ -135,6 +140,14 @@ class Producer:
         if self.fifo and (group is None or delay or message.run_at is not None):
             text = "A FIFO queue wants a group, and takes neither a delay nor `run_at` of single messages."
             raise Refused(text)
+        if self.deposits is not None:
+            message = replace(message, payload=self.deposits.fit(message.payload))
+        try:
+            check_payload(message.payload)
+        except Malformed as error:
+            text = f"{error}; or give the producer the bucket of deposits (the stack's output BucketDeposits)."
+            raise Refused(text) from error
+        check_deposit_schedule(message.payload, message.wait(self.clock.now()))
         stamped = message.stamped(self.tokens, self.clock.now(), lambda: begun(self.tokens))
         body = stamped.body()
         check_message(body, {})

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from shared.delivery import Delivery
+    from shared.deposits import Deposits
     from shared.job import Job, JobTypes
     from shared.message import Message
     from shared.payload import Payload
@@ -91,16 +92,17 @@ class Run:
         return names
 
 
-def read_run(delivery: Delivery, job_types: JobTypes, until: datetime) -> Run:
+def read_run(delivery: Delivery, job_types: JobTypes, until: datetime, deposits: Deposits | None = None) -> Run:
     """Read a delivery.
 
     Raises:
         Malformed: it can never run.
         NewerVersion: a later deploy will know its payload.
+        Unavailable: its payload is deposited, and the store did not answer.
     """
     death = delivery.death
     message = read_message(delivery.body, delivery.text_attribute(ENCODING_ATTRIBUTE))
-    job, payload = typed_payload(message, job_types)
+    job, payload = typed_payload(message, job_types, deposits)
     locks = _lock_keys(job, payload)
     record = message.record or record_id(SYSTEM, message.job_type, message.idempotency_key)
     return Run(delivery, message, job, payload, locks, record, death, until)

@@ -23,8 +23,10 @@ from shared.backends.redis_gates import RedisGates
 from shared.backends.sqs import SqsQueue
 from shared.clock import Surroundings, SystemClock, random_token
 from shared.counting import Counting
+from shared.deposits import DEPOSITS, Deposits
 from shared.errors import SettingsError
 from shared.execution import Execution
+from shared.files import OnFirstUse
 from shared.keeper import Keeper
 from shared.lease import Leases
 from shared.locking import Locking
@@ -36,6 +38,7 @@ from shared.way import Ways
 
 if TYPE_CHECKING:
     import threading
+    from collections.abc import Mapping
     from random import Random
 
     from shared.cache import Cache
@@ -97,7 +100,16 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
         worker=worker,
         records=records,
         items=items,
-        preparation=Preparation(worker.job_types, records, queue, keeper, locking, here, telemetry),
+        preparation=Preparation(
+            worker.job_types,
+            records,
+            queue,
+            keeper,
+            locking,
+            here,
+            telemetry,
+            None if files is None else Deposits(files),
+        ),
         locking=locking,
         transport=transport,
         ways=Ways(gates, MemoryGates(clock), worker.max_concurrency, here, telemetry),
@@ -110,10 +122,12 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
     return Runtime(worker, clock, keeper, execution, settlement, telemetry)
 
 
-def producer(queue_url: str) -> Producer:
-    """A producer for a queue, by the caller's own AWS credentials."""
+def producer(queue_url: str, bucket: str | None = None) -> Producer:
+    """A producer for a queue, by the caller's own AWS credentials; payloads over 200 KB go into the bucket of deposits."""
     queue = SqsQueue(client("sqs"), queue_url)
-    return Producer(queue, SystemClock(), SystemRandom(), random_token, fifo=queue_url.endswith(".fifo"))
+    deposits = None if bucket is None else Deposits(files_in({DEPOSITS.bucket: bucket}))
+    fifo = queue_url.endswith(".fifo")
+    return Producer(queue, SystemClock(), SystemRandom(), random_token, fifo=fifo, deposits=deposits)
 
 
 def cache(settings: Settings, telemetry: Telemetry, *, threads: int = 10) -> Cache:
@@ -164,13 +178,16 @@ def connect(worker: Worker, settings: Settings) -> Runtime:
         clock=clock,
         random=random,
         tokens=random_token,
-        files=_files(paced, settings),
+        files=files_in(settings.buckets, paced.threads) if settings.buckets else None,
     )
 
 
-def _files(worker: Worker, settings: Settings) -> FileStore | None:
-    if not worker.reaches:
-        return None
-    from shared.backends.s3 import READ_SECONDS, S3Files  # noqa: PLC0415 - a worker without files does not pay for it
+def files_in(buckets: Mapping[str, str], threads: int = 1) -> FileStore:
+    """The files of buckets by their logical names; S3 is connected when they are first used."""
 
-    return S3Files(client("s3", pool=worker.threads, read_seconds=READ_SECONDS), settings.buckets)
+    def connected() -> FileStore:
+        from shared.backends.s3 import READ_SECONDS, S3Files  # noqa: PLC0415 - most functions never use it
+
+        return S3Files(client("s3", pool=threads, read_seconds=READ_SECONDS), buckets)
+
+    return OnFirstUse(connected)

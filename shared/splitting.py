@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from shared.clock import Tokens
     from shared.counting import Parts
+    from shared.deposits import Deposits
     from shared.job import Job
     from shared.job_record import JobView, Status
     from shared.message import Message
@@ -53,6 +54,7 @@ class Splitting:
     declared: tuple[Job[Any, Any], ...]
     worker: str
     tokens: Tokens
+    deposits: Deposits | None = None
     split: Split = field(init=False)
     counted: Tally | None = None
 
@@ -115,9 +117,14 @@ class Splitting:
         """How each part ended, a hundred records at a time.
 
         Raises:
+            Malformed: a result was deposited, and is gone.
             Unavailable: the store did not answer.
         """
         for view in self.parts.all_parts(self.split):
             if view.place is not None:
-                result = None if view.result is None else json.loads(view.result)
-                yield PartResult(view.place.number, view.status, result)
+                yield PartResult(view.place.number, view.status, self._result(view))
+
+    def _result(self, view: JobView) -> Any:  # noqa: ANN401 - parsed JSON
+        if view.result is None:
+            return None
+        return json.loads(view.result if self.deposits is None else self.deposits.whole(view.result))

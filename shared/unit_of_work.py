@@ -12,6 +12,7 @@ from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from shared.dependency import Dependency
+from shared.deposits import check_deposit_schedule
 from shared.errors import DeclarationError, PartsUnderWay, Refused, Stopping
 from shared.failpoints import Failpoint, failpoint
 from shared.files import Files, Reach
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from shared.clock import Clock, Tokens
     from shared.commit import Reconciliation
     from shared.dependency import Reply
+    from shared.deposits import Deposits
     from shared.files import FileStore
     from shared.item import Item, ItemStore
     from shared.job import Job, Use
@@ -91,6 +93,7 @@ class UnitOfWork:
     fifo: bool = False
     steps: Steps | None = None
     store: FileStore | None = None
+    deposits: Deposits | None = None
     random: Random = field(default_factory=SystemRandom)
     _number: int | None = None
     staged: Staged = field(init=False)
@@ -218,8 +221,15 @@ class UnitOfWork:
         self.staged.post(posting_of(named, self.tokens(), to, delay=longer, group=group, ordered=ordered))
 
     def named(self, message: Message) -> Message:
-        """The message as it is sent from here, with this job's trace, and for this job's tenant if it names none."""
-        mine = replace(message, tenant=message.tenant or self.tenant)
+        """The message as it is sent from here: this job's trace, its tenant if it names none, a large payload deposited.
+
+        Raises:
+            Refused: the payload is larger than what is kept, or is to be kept for too long.
+            Unavailable: it was to be deposited, and the store did not answer.
+        """
+        payload = message.payload if self.deposits is None else self.deposits.fit(message.payload)
+        check_deposit_schedule(payload, message.wait(self.clock.now()))
+        mine = replace(message, payload=payload, tenant=message.tenant or self.tenant)
         return mine.stamped(self.tokens, self.clock.now(), lambda: self.trace and self.trace.child(self.tokens))
 
     @property

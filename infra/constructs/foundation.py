@@ -20,11 +20,13 @@ from infra.constructs.network import Network
 from infra.constructs.tables import Tables
 from infra.constructs.topic import alarm_topic
 from infra.names import camel
+from shared.deposits import DEPOSITS
 from shared.errors import DeclarationError
 from shared.settings import Settings
 
 if TYPE_CHECKING:
     from aws_cdk import aws_dynamodb as dynamodb
+    from aws_cdk import aws_s3 as s3
 
     from infra.plan import Plan
     from shared.table import Table
@@ -42,7 +44,7 @@ class Foundation(Construct):
         self.topic = alarm_topic(self, key=self.key, stage=stage)
         self.tables = Tables(self, "Tables", stage=stage, key=self.key)
         self.buckets = Buckets(self, "Buckets", stage=stage, key=self.key)
-        self.network = Network(self, "Network", stage=stage, egress=bool(plan.outgoing), files=bool(plan.buckets))
+        self.network = Network(self, "Network", stage=stage, egress=bool(plan.outgoing))
         self.cache = Cache(self, "Cache", network=self.network, key=self.key, stage=stage)
         self._named: set[str] = set()
         self._relayed_by: str | None = None
@@ -52,7 +54,7 @@ class Foundation(Construct):
         CfnOutput(stack, "AlarmTopic", value=self.topic.topic_arn)
         for table in plan.tables:
             self.table(table)
-        for bucket in plan.buckets:
+        for bucket in (DEPOSITS.bucket, *plan.buckets):
             self.buckets.named(bucket)
 
     @property
@@ -77,6 +79,11 @@ class Foundation(Construct):
             cache_user=self.cache.user,
             cache_name=self.cache.name if self.cache.user else "",
         )
+
+    @property
+    def deposits(self) -> s3.Bucket:
+        """Where texts go that are too large to travel."""
+        return self.buckets.named(DEPOSITS.bucket)
 
     def take_outbox(self, stack: str) -> None:
         """Note who relays the outbox.
@@ -105,15 +112,8 @@ class Foundation(Construct):
         """Where a worker's function runs.
 
         Raises:
-            DeclarationError: it calls an outside system and the network has no way out, or reads files and none to S3.
+            DeclarationError: it calls an outside system and the network has no way out.
         """
-        if worker.reaches and not self.network.has_files:
-            message = (
-                f"worker {worker.name!r} uses files of {', '.join(r.folder.bucket for r in worker.reaches)}, and the"
-                " network was laid out for workers that use none: give this worker in `workers` of the stack, or in the"
-                " plan of its foundation."
-            )
-            raise DeclarationError(message)
         egress = bool(worker.dependencies)
         if egress and not self.network.has_egress:
             message = (

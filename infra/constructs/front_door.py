@@ -18,9 +18,10 @@ from functions import reads, resources
 from functions.routes import ROUTES
 from infra.constructs.alarms import FrontDoorAlarms
 from infra.constructs.function import Function, Place, Shape
-from infra.grants import ACCEPT, CANCEL, LIST, LOOK, OUTBOX_WRITE, QUERY_INDEX, SHOW, allow, allow_table
+from infra.grants import ACCEPT, CANCEL, LIST, LOOK, OUTBOX_WRITE, QUERY_INDEX, SHOW, allow, allow_files, allow_table
 from infra.settings import LOG_RETENTION
 from shared.backends.owned_jobs import BY_OWNER, UNFINISHED
+from shared.deposits import DEPOSITS
 
 if TYPE_CHECKING:
     from infra.constructs.foundation import Foundation
@@ -58,6 +59,7 @@ class FrontDoor(Construct):
             foundation.cache_settings,
             tables={table.name: foundation.table(table).table_name for table in _ways()},
             owner_limits=identity.owner_limits,
+            buckets={DEPOSITS.bucket: foundation.deposits.bucket_name},
         )
         function = Function(
             self,
@@ -74,6 +76,7 @@ class FrontDoor(Construct):
         for index in (BY_OWNER, UNFINISHED):
             allow(function.role, QUERY_INDEX, f"{tables.jobs.table_arn}/index/{index}")
         allow_table(function.role, tables.outbox, OUTBOX_WRITE)
+        allow_files(function.role, foundation.deposits, DEPOSITS.read_write)
         cache.admit(function.role)
         for table, ways in _ways().items():
             allow_table(function.role, foundation.table(table), tuple(action for way in ways for action in SHOW[way]))

@@ -1,6 +1,6 @@
 """Where functions run: isolated subnets, and subnets with egress only if a worker calls an outside system.
 
-DynamoDB, SQS and, where a worker uses files, S3 are reached through endpoints. None is needed for KMS and logs: the services themselves call KMS, and
+DynamoDB, S3 and SQS are reached through endpoints. None is needed for KMS and logs: the services themselves call KMS, and
 Lambda ships logs and traces by its own way.
 """
 
@@ -23,10 +23,9 @@ HTTPS = ec2.Port.tcp(443)
 class Network(Construct):
     """A VPC with its endpoints, and the security group of the functions."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, stage: Stage, egress: bool, files: bool) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, stage: Stage, egress: bool) -> None:
         super().__init__(scope, construct_id)
         self.has_egress = egress
-        self.has_files = files
         isolated = ec2.SubnetConfiguration(name=ISOLATED, subnet_type=ec2.SubnetType.PRIVATE_ISOLATED, cidr_mask=20)
         outward = [
             ec2.SubnetConfiguration(
@@ -45,8 +44,7 @@ class Network(Construct):
         )
         self.functions_group = self._group("Functions", "Functions of the stack", outbound=True)
         self.vpc.add_gateway_endpoint("DynamoDb", service=ec2.GatewayVpcEndpointAwsService.DYNAMODB)
-        if files:
-            self.vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
+        self.vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
         endpoints_group = self._group("Endpoints", "Endpoints of AWS services", outbound=False)
         endpoints_group.add_ingress_rule(self.functions_group, HTTPS, "from the functions")
         self.vpc.add_interface_endpoint(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from shared.backends.aws import client
 from shared.backends.memory_files import MemoryFiles
 from shared.backends.s3 import PART, S3Files
+from shared.deposits import INLINE_BYTES, Deposits, Mark
+from shared.errors import Malformed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,3 +107,30 @@ def test_what_was_begun_and_not_finished_is_taken_away(moto_bucket: str) -> None
     with pytest.raises(TimeoutError):
         store.write("imports", key, failing())
     assert s3.list_multipart_uploads(Bucket=moto_bucket).get("Uploads", []) == []
+
+
+def test_what_is_deposited_is_fetched_whole_whatever_store_keeps_it(files: Any) -> None:
+    deposits = Deposits(Renamed(files))
+    text = "ü" * INLINE_BYTES
+    mark = deposits.fit(text)
+    assert Mark.read(mark) == Mark.of(text)
+    assert deposits.fit(text) == mark
+    assert deposits.whole(mark) == text
+    with pytest.raises(Malformed, match="deposit-gone"):
+        deposits.whole(str(Mark.of(f"{text} and more")))
+
+
+@dataclass
+class Renamed:
+    """The bucket of these tests, as that of deposits."""
+
+    files: Any
+
+    def look(self, bucket: str, key: str) -> Any:
+        return self.files.look("imports", key)
+
+    def read(self, bucket: str, key: str, tag: str, start: int, end: int) -> Any:
+        return self.files.read("imports", key, tag, start, end)
+
+    def write(self, bucket: str, key: str, chunks: Any) -> None:
+        self.files.write("imports", key, chunks)

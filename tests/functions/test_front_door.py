@@ -14,6 +14,7 @@ from functions import front_door, payments
 from functions.answers import HEADERS
 from functions.caller import owner_of
 from shared.backends.acceptances import DynamoDBAcceptances
+from shared.deposits import LARGEST_BYTES
 from shared.errors import Unavailable
 from shared.job_record import Status, record_id
 from tests.door import ACCEPT, LOOK, Client, payload
@@ -90,7 +91,7 @@ def test_ide_04_without_a_usable_key_nothing_is_accepted(http: Client, key: str 
         ("no JSON", 400, "malformed-json"),
         ("[1]", 400, "malformed-json"),
         ('{"order_id":"\\u0000","order_id":"b"}', 400, "malformed-json"),
-        ("x" * (300 * 1024), 413, "payload-too-large"),
+        ("x" * (LARGEST_BYTES + 1), 413, "payload-too-large"),
     ],
 )
 def test_i4_what_cannot_be_read_is_refused(http: Client, body: str, status: int, code: str) -> None:

@@ -13,7 +13,7 @@ from shared.errors import DeclarationError
 from shared.files import Folder
 from shared.worker import Worker
 from tests.infra.declared import SLOW, a_job
-from tests.infra.walk import plain, target, text
+from tests.infra.walk import listed, plain, target, text
 
 if TYPE_CHECKING:
     from tests.infra.walk import Json, Walk
@@ -31,27 +31,35 @@ def statements(walk: Walk, function: str) -> list[Json]:
     ]
 
 
+def folders(walk: Walk, function: str) -> set[tuple[str, ...]]:
+    """The folders that a function reaches, each with what it may do there; and what it may list, by prefix."""
+    found: set[tuple[str, ...]] = set()
+    for statement in statements(walk, function):
+        actions = statement["Action"]
+        if actions == "s3:ListBucket":
+            found.add((statement["Condition"]["StringLike"]["s3:prefix"], actions))
+        else:
+            for resource in listed(statement["Resource"]):
+                found.add((text(resource).rpartition(">/")[2] or text(resource), *sorted(listed(actions))))
+    return found
+
+
+WRITE = ("s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject")
+DEPOSITED = {("texts/*", *WRITE), ("texts/*", "s3:ListBucket")}
+
+
 def test_a_function_reaches_its_folders_and_no_others(declared: Walk) -> None:
-    found = {
-        (
-            text(statement["Resource"]).rpartition(">")[2],
-            *sorted(actions if isinstance(actions, list) else [actions]),
-        ): (statement.get("Condition"))
-        for statement in statements(declared, "WorkerSlowConsumerFunction")
-        for actions in [statement["Action"]]
+    mine = {
+        ("found/*", *WRITE),
+        ("found/*", "s3:ListBucket"),
+        ("wanted/*", "s3:GetObject"),
+        ("wanted/*", "s3:ListBucket"),
     }
-    listing = [{"StringLike": {"s3:prefix": f"{folder}/*"}} for folder in ("found", "wanted")]
-    conditions = [
-        statement["Condition"]
-        for statement in statements(declared, "WorkerSlowConsumerFunction")
-        if statement["Action"] == "s3:ListBucket"
-    ]
-    assert conditions == listing
-    assert {key for key in found if key[0]} == {
-        ("/found/*", "s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"),
-        ("/wanted/*", "s3:GetObject"),
-    }
-    assert statements(declared, "WorkerPayingConsumerFunction") == []
+    assert folders(declared, "WorkerSlowConsumerFunction") == mine | DEPOSITED
+    for function in ("WorkerPayingConsumerFunction", "FrontDoorFunction"):
+        assert folders(declared, function) == DEPOSITED
+    for function in ("OutboxRelayFunction", "OutboxSweeperFunction", "PartCounterFunction", "LookoutFunction"):
+        assert folders(declared, function) == set()
 
 
 def test_a_bucket_is_private_encrypted_and_forgets(walk: Walk) -> None:
@@ -78,8 +86,10 @@ def test_nothing_reaches_a_bucket_but_over_tls(walk: Walk) -> None:
 
 
 def test_the_products_files_are_those_of_its_imports(product: Walk) -> None:
-    (name,) = product.of("AWS::S3::Bucket")
-    assert plain(name) == "FoundationBucketsImports"
+    assert {plain(name) for name in product.of("AWS::S3::Bucket")} == {
+        "FoundationBucketsImports",
+        "FoundationBucketsDeposits",
+    }
     assert Plan(Stage(name="dev", endpoints={}), (imports.WORKER,)).buckets == ("imports",)
 
 

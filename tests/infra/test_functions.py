@@ -174,6 +174,7 @@ def test_outputs_have_plain_names(declared: Walk) -> None:
         "AlarmTopic",
         "TableOrders",
         "TableOrderLines",
+        "BucketDeposits",
         "BucketPages",
     }
     expected |= {"TableUsers", "TableUserOrders", "TableInventory", "TableInvoices"}  # what the front door shows

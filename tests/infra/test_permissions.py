@@ -30,12 +30,16 @@ KEY = {"kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey", "
 XRAY = {action for action in NOT_CONFINABLE if action.startswith("xray:")}
 
 
+FILES = {"s3:AbortMultipartUpload", "s3:GetObject", "s3:ListBucket", "s3:PutObject"}
+
+
 def consumer(worker: str, **tables: set[str]) -> dict[str, set[str]]:
     return {
         "*": NOT_CONFINABLE,
         "FoundationKey": KEY,
         "FoundationTablesJobs": READ | {"dynamodb:UpdateItem"},
         "FoundationTablesOutbox": {"dynamodb:PutItem"},
+        "FoundationBucketsDeposits": FILES,
         "FoundationCacheValkey": {"elasticache:Connect"},
         "FoundationCacheUser": {"elasticache:Connect"},
         f"Worker{worker}ConsumerLogs": LOGS,
@@ -59,7 +63,7 @@ MATRIX = {
     "WorkerSlowConsumerFunction": {
         **consumer("Slow"),
         "FoundationTablesJobs": READ | WRITE | {"dynamodb:BatchGetItem"},  # its job is split into parts
-        "FoundationBucketsPages": {"s3:AbortMultipartUpload", "s3:GetObject", "s3:ListBucket", "s3:PutObject"},
+        "FoundationBucketsPages": FILES,
     },
     "WorkerAddedConsumerFunction": consumer("Added"),
     "OutboxRelayFunction": {
@@ -97,6 +101,7 @@ MATRIX = {
     },
     "FrontDoorFunction": {
         "*": NOT_CONFINABLE,
+        "FoundationBucketsDeposits": FILES,
         "FoundationCacheValkey": {"elasticache:Connect"},
         "FoundationCacheUser": {"elasticache:Connect"},
         "FoundationKey": KEY,

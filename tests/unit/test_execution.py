@@ -10,6 +10,7 @@ import pytest
 
 from shared.cache_lives import Lives
 from shared.cache_store import Hit, Loaded, Miss
+from shared.deposits import LARGEST_BYTES
 from shared.errors import (
     CacheUnavailable,
     ClaimLost,
@@ -324,7 +325,9 @@ def test_no_write_skew_an_item_only_read_must_be_unchanged_at_the_commit() -> No
     assert world.thing("b") is None
 
 
-@pytest.mark.parametrize("result", [1.5, float("nan"), {"amount": 0.1}, object(), "x" * 300_000, {"deep": "\ud83d"}])
+@pytest.mark.parametrize(
+    "result", [1.5, float("nan"), {"amount": 0.1}, object(), "x" * LARGEST_BYTES, {"deep": "\ud83d"}]
+)
 def test_a_result_that_cannot_be_kept_is_refused_before_anything_is_written(result: Any) -> None:
     def handler(payload: Note, work: UnitOfWork) -> object:
         work.create(THINGS, id="a")

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.deposits import LARGEST_BYTES
 from shared.errors import Malformed, NewerVersion, Refused
 from shared.job import JobTypes
 from shared.limits import check_message
@@ -197,7 +198,9 @@ def test_what_the_consumer_would_refuse_is_refused_when_the_message_is_made() ->
     with pytest.raises(Malformed, match="malformed-json"):
         job.message(Amount(count=10**39 + 1), key="k")
     with pytest.raises(Malformed, match="payload-too-large"):
-        job.message(Amount(text="x" * 300_000), key="k")
+        job.message(Amount(text="x" * LARGEST_BYTES), key="k")
+    with pytest.raises(Malformed, match="malformed-json"):
+        job.message(Amount(text="x" * 300_000, count=10**39 + 1), key="k")
 
 
 @given(st.text(alphabet="0123456789eE+-.", min_size=1, max_size=40))
