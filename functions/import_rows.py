@@ -1,7 +1,8 @@
 """Rows of a file, whatever its size: where each begins and ends, and what it says. Memory holds one row and one chunk.
 
-A row of CSV may hold line breaks within quotes. A quote that nobody closes must not swallow the file: what has no end within
-the longest row is refused as one line, and the next line is a row again. So a range that begins and ends with rows has the
+A row of CSV may hold line breaks within quotes. A quote that nobody closes must not swallow the file, nor one that opens nothing,
+as an inch mark: a line that is a row by itself is one, and what has no end within the longest row, or makes no row with what is
+between, is refused as one line; the next line is a row again. So a range that begins and ends with rows has the
 same rows whether it is read alone or within the file.
 """
 
@@ -93,7 +94,7 @@ def rows_of(chunks: Iterable[bytes], file_format: Format, *, start: int = 0, lin
         if first is None:
             return
         taken, text = 1, _text_of(first)
-        if text is not None and file_format is Format.CSV and text.count(QUOTE) % 2:
+        if text is not None and file_format is Format.CSV and text.count(QUOTE) % 2 and _fields(text) is None:
             taken, text = _until_closed(first, waiting, source)
         lines = [first, *(waiting.popleft() for _ in range(taken - 1))]
         end = start + sum(each.size for each in lines)
@@ -109,13 +110,14 @@ def _until_closed(first: _Line, waiting: deque[_Line], source: Iterator[_Line]) 
         if taken > len(waiting):
             following = next(source, None)
             if following is None:
-                return 1, None
+                break
             waiting.append(following)
         line = waiting[taken - 1]
         weight, quotes, taken = weight + line.size, quotes + line.kept.count(QUOTE), taken + 1
         if weight <= LONGEST_ROW and quotes % 2 == 0:
             whole = [first, *(waiting[place] for place in range(taken - 1))]
-            return taken, b"".join(each.kept for each in whole).rstrip(b"\r\n")
+            joined = b"".join(each.kept for each in whole).rstrip(b"\r\n")
+            return (taken, joined) if _fields(joined) is not None else (1, None)
     return 1, None
 
 

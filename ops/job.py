@@ -102,7 +102,7 @@ def run_cancel(options: argparse.Namespace, tools: Tools) -> Exit:
         name = view.names.get("operation_id", view.record)
         tools.show({"operation_id": name, "status": view.status.value, "changed": False}, as_json=options.json)
         return Exit.DONE
-    if view.ended:
+    if view.ended and view.status is not Status.UNKNOWN:  # which waits for people, where no job reconciles it
         message = f"The job has ended: it is {view.status.value}."
         raise CommandError(message, Exit.REFUSED)
     has_begun = view.status is not Status.ACCEPTED or view.begun_at is not None  # in a life before its replay, perhaps

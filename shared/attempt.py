@@ -261,6 +261,9 @@ def commit_of(result: object, work: UnitOfWork) -> Commit:
         Refused: the result cannot be kept as JSON, or is too large.
         Unavailable: it was to be deposited, and the store did not answer.
     """
+    if work.staged.parts:
+        message = f"{len(work.staged.parts)} parts are staged and would be lost: take a checkpoint before the job ends."
+        raise Refused(message)
     status = Status.FAILED if isinstance(result, Failed) else Status.COMPLETED
     match result:
         case None:

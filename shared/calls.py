@@ -68,6 +68,16 @@ class Calls:
     _answered: set[str] = field(default_factory=set)
     _unanswered: set[str] = field(default_factory=set)
 
+    @property
+    def answered(self) -> frozenset[str]:
+        """The dependencies that answered a call which cannot be repeated, all of them: their intents may go."""
+        return frozenset(self._answered - self._unanswered)
+
+    def begin_step(self, now: datetime) -> None:
+        """A checkpoint is committed: what was called before is settled, and keys of the next step are no older than it."""
+        self._answered.clear()
+        self.begun_at = now
+
     def make(  # noqa: PLR0913 - one request, and what must hold for it
         self,
         use: Dependency,

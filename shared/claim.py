@@ -90,12 +90,13 @@ class TooEarly:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """All attempts are used up and the last one is over."""
+    """All attempts are used up and the last one is over; the tags are those of its last checkpoint."""
 
     hold: Hold
     attempts: int
     first_failure: Failure | None = None
     last_failure: Failure | None = None
+    tags: tuple[Tag, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ def decide(seen: JobView | None, claim: Claim, now: datetime) -> Answer | Step: 
         return TooEarly(seen.not_before)
     if seen.attempts >= claim.max_attempts:
         hold = Hold(claim.record, seen.token or "")
-        return Spent(hold, seen.attempts, seen.first_failure, seen.last_failure)
+        return Spent(hold, seen.attempts, seen.first_failure, seen.last_failure, seen.checkpoint_tags)
     return Step.INCREMENT
 
 

@@ -57,11 +57,13 @@ class Reconciliation:
     """How a reconciling job settles an unknown one, in its own commit.
 
     The settled record takes over the commit's tags. With status RETRYING the job runs again; the message that makes it run belongs into the same unit of work.
+    Of a job of many steps whose call was done after all, `checkpoint` is the state behind that step, as JSON, from where it goes on.
     """
 
     record: str
     status: Status
     result: str | None = None
+    checkpoint: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse a status that settles nothing.
@@ -96,6 +98,7 @@ class Checkpoint:
     Attributes:
         number: of this job's checkpoints, from 1 on; the store takes each once.
         state: from where whoever takes the job over goes on, as JSON.
+        settled: dependencies whose calls that cannot be repeated were answered: their intents are of the past.
         parts: jobs that are accepted by it: they are the next block of the split, which `split` counts in.
         tags: to be invalidated after it; whoever takes the job over repeats that.
     """
@@ -108,6 +111,7 @@ class Checkpoint:
     progress: Progress | None = None
     parts: tuple[Part, ...] = ()
     split: Split | None = None
+    settled: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from shared.attempt import Committed
 from shared.calls import Calls, Intents
-from shared.claim import Ended, Granted, HeldByOther, KeyReused, NotAccepted, Spent, StaleCopy, TooEarly
+from shared.claim import Answer, Ended, Granted, HeldByOther, KeyReused, NotAccepted, Spent, StaleCopy, TooEarly
 from shared.errors import CacheUnavailable, Malformed, NewerVersion, Refused, SettingsError, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.job import WithoutLease
@@ -166,6 +166,10 @@ class Execution:
         except Refused as error:
             raise _LeavesEarly(DeadLettered(failure_of(error, now), run.death + 1, names=run.names)) from error
         failpoint(Failpoint.CLAIMED)
+        return self._granted(prepared, answer, now)
+
+    def _granted(self, prepared: Prepared, answer: Answer, now: datetime) -> Granted:
+        run = prepared.run
         match answer:
             case Granted():
                 return answer
@@ -179,6 +183,8 @@ class Execution:
             case TooEarly(not_before=not_before):
                 raise _LeavesEarly(Postponed(self._time_until(not_before), Because.TOO_EARLY))
             case Spent() | KeyReused() | NotAccepted():
+                if isinstance(answer, Spent):
+                    self._drop_step(prepared, answer.tags)
                 raise _LeavesEarly(_hopeless(run, answer, now))
             case _:
                 assert_never(answer)
@@ -186,7 +192,8 @@ class Execution:
     def _go_on_unless_cancelled(self, prepared: Prepared, granted: Granted) -> None:
         """Return unless the job is not wanted any more, or is a part that never began of one that is not."""
         view = granted.view
-        is_cancelled = view.cancelling
+        # Whether a call that cannot be repeated was done is found out first: the handler runs into it.
+        is_cancelled = view.cancelling and not view.intents
         if view.place is not None and granted.begins:
             try:
                 parent = self.records.view(view.place.parent)
@@ -194,6 +201,7 @@ class Execution:
                 return  # it runs, as it would have a moment earlier
             is_cancelled = parent is not None and (parent.cancelling or parent.status is Status.CANCELLED)
         if is_cancelled:
+            self._drop_step(prepared, view.checkpoint_tags)
             raise _LeavesEarly(self.attempts.cancelled(prepared.run, granted, view))
 
     def _attempt(self, prepared: Prepared, granted: Granted) -> tuple[Tag, ...]:
@@ -210,7 +218,7 @@ class Execution:
                 self.here.tokens,
                 way=self.ways.way(run.job.name, granted.view.last_failure),
                 intents=Intents(self.records, granted.hold),
-                begun_at=granted.view.begun_at,
+                begun_at=granted.view.stepped_at or granted.view.begun_at,
                 trace=run.trace,
             ),
             clock=self.here.clock,
@@ -263,6 +271,14 @@ class Execution:
                     self.attempts.postponed(prepared.run.delivery, Because.INVALIDATION_FAILED)
                 ) from error
         failpoint(Failpoint.INVALIDATED)
+
+    def _drop_step(self, prepared: Prepared, tags: tuple[Tag, ...]) -> None:
+        """Drop the tags of the last checkpoint of a job whose handler does not run any more: whoever took it may have died before."""
+        try:
+            self.locking.leases.drop(tags)
+        except CacheUnavailable as error:
+            self.telemetry.count("invalidation_failed", prepared.run.job.name)
+            raise _LeavesEarly(self.attempts.postponed(prepared.run.delivery, Because.INVALIDATION_FAILED)) from error
 
     def _report(self, delivery: Delivery, run: Run | None, outcome: Outcome, begun: datetime) -> None:
         """One log line and the metrics of one delivery."""

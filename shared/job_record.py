@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from shared.claim import Answer, Claim
     from shared.commit import Checkpoint, Commit, Progress, Release
+    from shared.message import Message
     from shared.outcome import Failure
     from shared.parts import Place, Split, Tally
     from shared.tag import Tag
@@ -123,7 +124,7 @@ class JobView:
         failures: of the attempts that were spent, the oldest first; a replay keeps the last few.
         replays: how often it was replayed from a dead-letter queue, and `replayed` tells of the last one.
         checkpoints: how many steps of it are committed; `checkpoint` is the state of the last one, as JSON, and
-            `checkpoint_tags` what was to be invalidated after it.
+            `checkpoint_tags` what was to be invalidated after it; it was taken at `stepped_at`.
         split: how far it is split into parts, and `tally` what became of them, as it was told last.
         place: of a part: where it belongs.
         cancelling: whether its client has asked to end it although it has begun.
@@ -159,6 +160,7 @@ class JobView:
     checkpoints: int = 0
     checkpoint: str | None = None
     checkpoint_tags: tuple[Tag, ...] = ()
+    stepped_at: datetime | None = None
     progress: Progress | None = None
     split: Split | None = None
     tally: Tally | None = None
@@ -198,7 +200,7 @@ class JobRecords(Protocol):
         """Write a step in one transaction, if this attempt still holds the job and nothing it read has changed; it goes on.
 
         Raises:
-            CancelAsked: its client has asked to end the job; nothing was written.
+            CancelAsked: the step is written, and the job's client has asked it to end before the next.
             ClaimLost: Conflict, Refused, Unavailable: as for `commit`.
         """
         ...
@@ -226,6 +228,17 @@ class JobRecords(Protocol):
 
         Raises:
             ClaimLost: it is no longer held.
+            Unavailable: the store did not answer.
+        """
+        ...
+
+    def bury_unbegun(self, message: Message, failure: Failure, now: datetime) -> None:
+        """Mark an accepted job dead-lettered of which no attempt ever began, after its message is in the dead-letter queue.
+
+        The message is the job's own: of the record that it names it has the type, the key and the payload. Any other job is
+        left as it is; repeating it changes nothing.
+
+        Raises:
             Unavailable: the store did not answer.
         """
         ...

@@ -103,12 +103,12 @@ def read_run(delivery: Delivery, job_types: JobTypes, until: datetime, deposits:
     death = delivery.death
     message = read_message(delivery.body, delivery.text_attribute(ENCODING_ATTRIBUTE))
     job, payload = typed_payload(message, job_types, deposits)
-    locks = _lock_keys(job, payload)
+    locks = lock_keys(job, payload)
     record = message.record or record_id(SYSTEM, message.job_type, message.idempotency_key)
     return Run(delivery, message, job, payload, locks, record, death, until)
 
 
-def _lock_keys(job: Job[Any, Any], payload: Payload) -> tuple[str, ...]:
+def lock_keys(job: Job[Any, Any], payload: Payload) -> tuple[str, ...]:
     """The lock keys of a payload, each once, in the order in which everybody takes them.
 
     Raises:

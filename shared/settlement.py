@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shared.clock import Clock
     from shared.delivery import Delivery
     from shared.job_record import Hold, JobRecords
+    from shared.message import Message
     from shared.outbox import Outbox
     from shared.telemetry import Telemetry
     from shared.worker import Worker
@@ -113,7 +114,7 @@ class Settlement:
             return False
         name = f"{delivery.message_id}/{delivery.receive_count}"
         delay = min(max(after, timedelta(0)), LONGEST_SCHEDULE)
-        message = legible(delivery.body, delivery.text_attribute(ENCODING_ATTRIBUTE))
+        message = self._message(delivery)
         tenant = None if message is None else message.tenant
         posting = Posting(name, self.worker.name, delivery.body, delay, delivery.group, attributes, tenant=tenant)
         try:
@@ -124,6 +125,10 @@ class Settlement:
         self.telemetry.count("sent_anew", NO_JOB_TYPE)
         return True
 
+    @staticmethod
+    def _message(delivery: Delivery) -> Message | None:
+        return legible(delivery.body, delivery.text_attribute(ENCODING_ATTRIBUTE))
+
     def _dead_letter(self, delivery: Delivery, outcome: DeadLettered) -> bool:
         try:
             self._demand_still_held(outcome.hold)
@@ -132,6 +137,9 @@ class Settlement:
             if outcome.hold is not None:
                 self.records.bury(outcome.hold, outcome.death, outcome.failure, self.clock.now())
                 failpoint(Failpoint.BURIED)
+            elif (message := self._message(delivery)) is not None and message.record is not None:
+                # No attempt of it ever began, and whoever waits for the job it names is told.
+                self.records.bury_unbegun(message, outcome.failure, self.clock.now())
         except ClaimLost:
             # The job has ended or was taken over. This message comes back and is told so; it may have to invalidate.
             self._hide(delivery, SOON)

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from shared.errors import DeclarationError, Refused
-from shared.message import fingerprint
+from shared.job import JobTypes
+from shared.message import fingerprint, typed_payload
 from shared.outbox import posting_of
 from shared.parts import PARTS_AT_ONCE, Part, Place, Split
+from shared.run import lock_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -84,6 +86,7 @@ class Splitting:
         number = self.split.parts + len(staged)
         record = self.split.record(job.name, number)
         message_ = named(job.message(payload, self.split.key(number), record=record))
+        self._demand_runnable(job, message_)
         return Part(
             record=record,
             owner="",
@@ -97,6 +100,15 @@ class Splitting:
             place=Place(self.view.record, self.split.block(self.split.blocks), number),
             trace=None if message_.trace is None else message_.trace.header,
         )
+
+    def _demand_runnable(self, job: Job[Any, Any], message: Message) -> None:
+        """Return if the worker will be able to begin the part: what it would refuse is refused here, by its parent.
+
+        Raises:
+            Malformed: it would not.
+        """
+        _, read = typed_payload(message, JobTypes.of(job), self.deposits)
+        lock_keys(job, read)
 
     def with_(self, staged: list[Part]) -> Split | None:
         """How far the job is split with these; None if there are none."""

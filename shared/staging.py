@@ -165,6 +165,11 @@ class Staged:
         return tuple(self._reconciliations)
 
     @property
+    def entries(self) -> int:
+        """How many places of a transaction are taken beside those of parts and of the job's record."""
+        return len(self.items.writes) + len(self._postings) + len(self._reconciliations)
+
+    @property
     def others(self) -> int:
         """How much is staged beside parts, and would be lost without a commit."""
         return self.items.changes + len(self._postings) + len(self._reconciliations) + len(self._tags)

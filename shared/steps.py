@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from shared.commit import Checkpoint, Progress
-from shared.errors import CacheUnavailable, HandOver, InvalidationFailed, Refused, Unavailable
+from shared.errors import CacheUnavailable, CancelAsked, HandOver, InvalidationFailed, Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.limits import check_value
 from shared.strict_json import json_text
@@ -84,13 +84,13 @@ class Steps:
         """
         self._drop(self.granted.view.checkpoint_tags)
 
-    def commit(self, state: Mapping[str, Value], staged: Staged) -> None:
-        """Commit a step and drop its tags.
+    def commit(self, state: Mapping[str, Value], staged: Staged, answered: frozenset[str] = frozenset()) -> None:
+        """Commit a step and drop its tags; `answered` are dependencies whose calls that cannot be repeated were.
 
         Raises:
             Refused: the state cannot be kept, or the step does not fit into one transaction.
             ClaimLost: Conflict, Unavailable: as for a job's commit.
-            CancelAsked: the client has asked to end the job.
+            CancelAsked: it is committed, and the client has asked the job to end.
             InvalidationFailed: it is committed, and Redis did not answer.
         """
         text, tags = _written(state), staged.tags
@@ -105,12 +105,19 @@ class Steps:
             self.progress,
             tuple(staged.parts),
             split,
+            answered,
         )
-        self.records.checkpoint(self.granted.hold, checkpoint, self.clock.now())
+        asked: CancelAsked | None = None
+        try:
+            self.records.checkpoint(self.granted.hold, checkpoint, self.clock.now())
+        except CancelAsked as error:  # this step is written all the same
+            asked = error
         failpoint(Failpoint.CHECKPOINTED)
         self._number, self._state = checkpoint.number, text
         self.splitting.split = split or self.splitting.split
         self._drop(tags)
+        if asked is not None:
+            raise asked
 
     def go_on(self, needs: timedelta | None) -> None:
         """Return if the next step fits into the time left: what it needs, or half as long again as the longest one so far.

@@ -118,14 +118,17 @@ class UnitOfWork:
             Stopping: the process is to end; the job goes back with its attempt.
             TimeoutError: the deadline has passed; the attempt is spent.
         """
+        self._check_guards()
+        if self.time_left() <= timedelta(0):
+            message = "The job's deadline has passed."
+            raise TimeoutError(message)
+
+    def _check_guards(self) -> None:
         for guard in self.guards:
             guard.check()
         if self.stopping is not None and self.stopping.is_set():
             message = "The process is to end."
             raise Stopping(message)
-        if self.time_left() <= timedelta(0):
-            message = "The job's deadline has passed."
-            raise TimeoutError(message)
 
     def read(self, table: Table, *key: str) -> Item | None:
         """Read an item, consistently, and remember its version; the commit fails if it has changed by then.
@@ -272,17 +275,23 @@ class UnitOfWork:
             HandOver: the next invocation goes on. Let it fly, as what `check` raises, which looks after the commit.
             Conflict: something read has changed; nothing of this step was written.
             Refused: it cannot be kept, or does not fit into one transaction.
-            CancelAsked: the client has asked to end the job; nothing of this step was written.
+            CancelAsked: this step is committed, and the client has asked the job to end before the next.
             Unavailable: no answer.
         """
         if self.staged.reconciliations:
             message = "An unknown job is settled in the commit that ends this one, not at a checkpoint."
             raise Refused(message)
         steps = self._demand_steps()
-        steps.commit(state, self.staged)
+        steps.commit(state, self.staged, self.calls.answered)
         self.staged = Staged(Staging(self.items))
-        self.check()
+        self.calls.begin_step(self.clock.now())
+        self._check_guards()
         steps.go_on(needs)
+
+    @property
+    def split_name(self) -> str:
+        """The name of this splitting, that no other job has, nor another life of this one's key: for what its parts make."""
+        return self._demand_steps().splitting.split.name
 
     @property
     def parts_split(self) -> int:
@@ -292,7 +301,7 @@ class UnitOfWork:
     @property
     def room_for_parts(self) -> int:
         """How many parts the next checkpoint takes beside what is staged."""
-        return PARTS_AT_ONCE - len(self.staged.parts) - self.staged.others // 2
+        return max(PARTS_AT_ONCE - len(self.staged.parts) - (self.staged.entries + 1) // 2, 0)
 
     def split(self, job: Job[P, Any], payload: P) -> None:
         """Stage a part: a job of its own, accepted by the next checkpoint, retried and dead-lettered by itself.

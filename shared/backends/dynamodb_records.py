@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from shared.claim import Claim
     from shared.clock import Clock
     from shared.commit import Checkpoint, Commit, Progress, Release
+    from shared.message import Message
     from shared.outcome import Failure
 
 CLAIMS = 3  # a claim that keeps losing races is postponed
@@ -89,9 +91,16 @@ class DynamoDBJobRecords:
     def checkpoint(self, hold: Hold, checkpoint: Checkpoint, now: datetime) -> None:
         """Write a step in one transaction."""
         write = partial(self.layer.for_attempt(hold, now).write_step, checkpoint)
-        self._transact(
-            hold, write, lambda view: view.status is Status.RUNNING and view.checkpoints == checkpoint.number
-        )
+
+        def is_done(view: JobView) -> bool:
+            return view.status is Status.RUNNING and view.checkpoints == checkpoint.number
+
+        try:
+            self._transact(hold, write, is_done)
+        except CancelAsked:
+            # What the step did outside is done: it is written, and no other begins.
+            self._transact(hold, partial(write, although_cancelling=True), is_done)
+            raise
 
     def note_progress(self, hold: Hold, progress: Progress, now: datetime) -> None:
         """Tell how far the job is."""
@@ -130,6 +139,11 @@ class DynamoDBJobRecords:
         layer = self.layer.for_attempt(hold, now)
         with translated("dynamodb"), _held(hold, Status.DEAD_LETTERED):
             layer.bury(death, failure)
+
+    def bury_unbegun(self, message: Message, failure: Failure, now: datetime) -> None:
+        """Mark an accepted job dead-lettered of which no attempt ever began."""
+        with translated("dynamodb"), contextlib.suppress(self.layer.client.exceptions.ConditionalCheckFailedException):
+            self.layer.bury_unbegun(message, failure, now)
 
     def prolong(self, hold: Hold, until: datetime, now: datetime) -> None:
         """Move the claim's deadline."""

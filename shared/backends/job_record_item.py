@@ -36,7 +36,7 @@ WATCHED = f"{UNENDED}, {LOOK_AT}"
 LISTED_FOR = "listed_for"
 UNFINISHED_OF = "unfinished_of"  # removed when the job first ends; a dead letter and an unknown outcome are ends, too
 CREATED_AT = "created_at"
-STEPS = "checkpoints, checkpoint, checkpoint_tags, progress, #split, tally, cancelling"
+STEPS = "checkpoints, checkpoint, checkpoint_tags, stepped_at, progress, #split, tally, cancelling"
 OPEN = f"{WATCHED}, {UNFINISHED_OF}"  # what is removed when the job ends
 
 
@@ -82,6 +82,7 @@ def read_view(record: str, item: dict[str, Any]) -> JobView:
         checkpoints=number("checkpoints") or 0,
         checkpoint=text("checkpoint"),
         checkpoint_tags=tuple(read_tag(tag) for tag in item.get("checkpoint_tags", {}).get("L", [])),
+        stepped_at=None if "stepped_at" not in item else datetime.fromisoformat(item["stepped_at"]["S"]),
         progress=read_progress(item.get("progress")),
         split=read_split(item.get("split")),
         tally=read_tally(item.get("tally")),

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from shared.claim import Claim
     from shared.commit import Checkpoint, Commit, Progress, Reconciliation, Release
     from shared.job_record import Hold, JobView
+    from shared.message import Message
     from shared.outcome import Failure
     from shared.parts import Part
 
@@ -139,7 +140,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         settled = [self._reconciliation(reconciliation) for reconciliation in self.commit.reconciliations]
         self._transact([self._end(), *settled], self.commit, self.hold.token[:36])
 
-    def write_step(self, checkpoint: Checkpoint) -> None:
+    def write_step(self, checkpoint: Checkpoint, *, although_cancelling: bool = False) -> None:
         """A checkpoint: the record still held, what the step has staged and the outbox in one transaction."""
         values: dict[str, Any] = {
             ":token": {"S": self.hold.token},
@@ -149,15 +150,21 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             ":state": {"S": checkpoint.state},
             ":tags": {"L": [write_tag(tag) for tag in checkpoint.tags]},
         }
-        sets = "updated_at = :now, checkpoints = :number, checkpoint = :state, checkpoint_tags = :tags"
+        sets = (
+            "updated_at = :now, stepped_at = :now, checkpoints = :number, checkpoint = :state, checkpoint_tags = :tags"
+        )
+        intents = {f"#intent{place}": name for place, name in enumerate(sorted(checkpoint.settled))}
+        removes = f" REMOVE {', '.join(f'intents.{name}' for name in intents)}" if intents else ""
         if checkpoint.progress is not None:
             sets += ", progress = :progress"
             values[":progress"] = write_progress(checkpoint.progress)
         if checkpoint.split is not None:
             sets += ", #split = :split"
             values[":split"] = write_split(checkpoint.split)
-        once = "(attribute_not_exists(checkpoints) OR checkpoints < :number) AND attribute_not_exists(cancelling)"
-        held = self._conditional(self.hold.record, f"SET {sets}", f"{_HELD} AND {once}", values)
+        once = "(attribute_not_exists(checkpoints) OR checkpoints < :number)"
+        once += "" if although_cancelling else " AND attribute_not_exists(cancelling)"
+        held = self._conditional(self.hold.record, f"SET {sets}{removes}", f"{_HELD} AND {once}", values)
+        held["Update"]["ExpressionAttributeNames"] |= intents
         name = f"{self.hold.token[:24]}{checkpoint.number:012}"  # each transaction of an attempt has one of its own
         self._transact([held, *self._split(checkpoint.parts)], checkpoint, name)
 
@@ -216,7 +223,10 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             sets += ["#death = :none", f"{UNENDED} = :shard", f"{LOOK_AT} = :look_at"]
             watched = watched_from(reconciliation.record, self.now)
             values |= {":none": {"N": "0"}, ":shard": watched[UNENDED], ":look_at": watched[LOOK_AT]}
-            removes = [*removes, "intents", "begun_at"]  # nothing of before was done
+            removes = [*removes, "intents", "begun_at"]  # nothing of before was done, or it is behind a checkpoint
+            if reconciliation.checkpoint is not None:
+                sets += ["checkpoint = :state", "checkpoints = if_not_exists(checkpoints, :none) + :one"]
+                values |= {":state": {"S": reconciliation.checkpoint}, ":one": {"N": "1"}}
         update = f"SET {', '.join(sets)}" + (f" REMOVE {', '.join(removes)}" if removes else "")
         return self._conditional(reconciliation.record, update, "#status = :unknown", values)
 
@@ -296,6 +306,28 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         }
         update = self._conditional(self.hold.record, "SET progress = :progress", _HELD, values)
         self.client.update_item(**update["Update"])
+
+    def bury_unbegun(self, message: Message, failure: Failure, now: datetime) -> None:
+        """Mark an accepted job dead-lettered of which no attempt ever began."""
+        update = (
+            "SET #status = :status, updated_at = :now, ended_at = :now, #death = #death + :one, last_failure = :failure,"
+            f" first_failure = if_not_exists(first_failure, :failure) REMOVE {OPEN}"
+        )
+        values = {
+            ":status": {"S": Status.DEAD_LETTERED.value},
+            ":accepted": {"S": Status.ACCEPTED.value},
+            ":now": {"S": now.isoformat()},
+            ":one": {"N": "1"},
+            ":failure": write_failure(failure),
+            ":job_type": {"S": message.job_type},
+            ":key": {"S": message.idempotency_key},
+            ":payload": {"S": message.payload},
+        }
+        unbegun = (
+            "#status = :accepted AND attribute_not_exists(begun_at) AND job_type = :job_type AND idempotency_key = :key"
+            " AND payload = :payload"
+        )
+        self.client.update_item(**self._conditional(message.record or "", update, unbegun, values)["Update"])
 
     def bury(self, death: int, failure: Failure) -> None:
         """Mark dead-lettered, if the record's last attempt is still the one held."""

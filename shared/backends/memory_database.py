@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from shared.claim import Claim
     from shared.clock import Clock
     from shared.commit import Checkpoint, Commit, Progress, Reconciliation, Release
+    from shared.message import Message
     from shared.outcome import Failure
     from shared.tag import Tag
 
@@ -70,6 +71,7 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended, MemoryParts)
                     checkpoints=seen.checkpoints,
                     checkpoint=seen.checkpoint,
                     checkpoint_tags=seen.checkpoint_tags,
+                    stepped_at=seen.stepped_at,
                     progress=seen.progress,
                     split=seen.split,
                     tally=seen.tally,
@@ -131,9 +133,6 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended, MemoryParts)
                 return
             if view.checkpoints > checkpoint.number:
                 raise ClaimLost(_LOST)
-            if view.cancelling:
-                message = "The client has asked to end the job."
-                raise CancelAsked(message)
             self._write(checkpoint, now)
             self.put_parts(checkpoint.parts, now)
             self.records[hold.record] = replace(
@@ -143,6 +142,31 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended, MemoryParts)
                 checkpoint_tags=checkpoint.tags,
                 progress=checkpoint.progress or view.progress,
                 split=checkpoint.split or view.split,
+                stepped_at=now,
+                intents={name: token for name, token in view.intents.items() if name not in checkpoint.settled},
+            )
+            if view.cancelling:
+                message = "The client has asked to end the job."
+                raise CancelAsked(message)
+
+    def bury_unbegun(self, message: Message, failure: Failure, now: datetime) -> None:
+        """Mark an accepted job dead-lettered of which no attempt ever began."""
+        with self.lock:
+            view = self.records.get(message.record or "")
+            if view is None or view.status is not Status.ACCEPTED or view.begun_at is not None:
+                return
+            mine = (message.job_type, message.idempotency_key, message.payload)
+            if mine != (view.names["job_type"], view.names["idempotency_key"], view.payload):
+                return
+            self.unfinished.discard(view.record)
+            self.records[view.record] = replace(
+                view,
+                status=Status.DEAD_LETTERED,
+                death=view.death + 1,
+                ended_at=now,
+                look_at=None,
+                first_failure=view.first_failure or failure,
+                last_failure=failure,
             )
 
     def note_progress(self, hold: Hold, progress: Progress, now: datetime) -> None:
@@ -267,6 +291,8 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended, MemoryParts)
             expires=now + RETENTION if final else None,
             intents=view.intents if final else {},
             begun_at=view.begun_at if final else None,
+            checkpoint=None if final else reconciliation.checkpoint or view.checkpoint,
+            checkpoints=view.checkpoints + (reconciliation.checkpoint is not None),
         )
 
 

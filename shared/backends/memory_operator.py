@@ -92,6 +92,7 @@ class MemoryOperatorRecords:
             ended_at=None,
             look_at=now + self.database.lost_after,
             rescues=0,
+            cancelling=False,
             first_failure=None,
             last_failure=None,
             failures=view.failures[-FAILURES_KEPT:],

@@ -45,7 +45,7 @@ _REOPEN = (
     "SET #status = :accepted, updated_at = :now_text, #attempts = :none, #death = :death, replays = :replays,"
     f" replayed = :replayed, failures = :failures, {UNENDED} = :shard, {LOOK_AT} = :look_at"
 )
-_OLD_LIFE = "#until, #token, #not_before, #expires, #ttl, #data, tags, first_failure, last_failure, ended_at, rescues"
+_OLD_LIFE = "#until, #token, #not_before, #expires, #ttl, #data, tags, first_failure, last_failure, ended_at, rescues, cancelling"
 _END = "SET #status = :status, updated_at = :now_text, ended_at = :now_text, #expires = :expires, #ttl = :ttl"
 _GIVE_BACK = (
     "SET #status = :retrying, updated_at = :now_text, #not_before = :now, #token = :fresh,"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
 from shared.backends.aws import translated
+from shared.errors import Unavailable
 from shared.files import File
 
 if TYPE_CHECKING:
@@ -65,10 +67,10 @@ class S3Files:
             upload = self.client.create_multipart_upload(**place)["UploadId"]
         try:
             tags = [self._put(place, upload, number, body) for number, body in enumerate(_all(first, second, parts), 1)]
-            with translated("s3"):
+            with translated("s3"), _once():
                 self.client.complete_multipart_upload(**place, UploadId=upload, MultipartUpload={"Parts": [*tags]})
         except BaseException:  # what is not completed is no file; if this fails, too, the bucket forgets it in a day
-            with translated("s3"):
+            with contextlib.suppress(Exception):
                 self.client.abort_multipart_upload(**place, UploadId=upload)
             raise
 
@@ -76,6 +78,22 @@ class S3Files:
         with translated("s3"):
             answer = self.client.upload_part(**place, UploadId=upload, PartNumber=number, Body=body)
         return {"PartNumber": number, "ETag": answer["ETag"]}
+
+
+@contextlib.contextmanager
+def _once() -> Iterator[None]:
+    """An upload that is no longer there was completed by an earlier try whose reply was lost, or was forgotten: nobody knows.
+
+    Raises:
+        Unavailable: the job writes the file again.
+    """
+    try:
+        yield
+    except ClientError as error:
+        if _code(error) != "NoSuchUpload":
+            raise
+        message = "s3 knows the upload no more: it may be written."
+        raise Unavailable(message, dependency="s3") from error
 
 
 def _parts(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shared.claim import Granted
-from shared.commit import Checkpoint, Commit, Progress, Release
+from shared.commit import Checkpoint, Commit, Progress, Reconciliation, Release
 from shared.errors import ClaimLost, Conflict
 from shared.item import Create, Replace
 from shared.job_record import Status
@@ -124,3 +124,27 @@ def test_a_replayed_dead_letter_goes_on_behind_its_checkpoint_and_another_job_of
     anew = granted(stores, again(once, reopens=LATER, job_id="second"), LATER)
     assert (anew.view.checkpoints, anew.view.checkpoint, anew.view.checkpoint_tags) == (0, None, ())
     assert stores.records.view(once.record).progress is None
+
+
+def test_the_intents_of_calls_that_were_answered_go_with_the_step_and_the_others_stay(stores: Stores) -> None:
+    first = claim()
+    hold = granted(stores, first).hold
+    for name in ("shop", "bank"):
+        assert stores.records.intend(hold, name)
+    stores.records.checkpoint(hold, Checkpoint(1, "{}", settled=frozenset({"shop"})), LATER)
+    view = stores.records.view(first.record)
+    assert (dict(view.intents), view.stepped_at) == ({"bank": first.token}, LATER)
+    second = granted(stores, again(first), first.until + SOON)
+    assert stores.records.intend(second.hold, "shop")
+    assert not stores.records.intend(second.hold, "bank")
+
+
+def test_a_reconciliation_may_put_a_step_behind_the_job_that_it_lets_run_again(stores: Stores) -> None:
+    first, settling = claim(), claim()
+    hold = granted(stores, first).hold
+    stores.records.checkpoint(hold, step(1, state='{"at":1}'), START)
+    stores.records.commit(hold, Commit(Status.UNKNOWN, failure=FAILURE), START)
+    done = Reconciliation(first.record, Status.RETRYING, checkpoint='{"at":2}')
+    stores.records.commit(granted(stores, settling).hold, Commit(Status.COMPLETED, reconciliations=(done,)), START)
+    view = stores.records.view(first.record)
+    assert (view.status, view.checkpoint, view.checkpoints) == (Status.RETRYING, '{"at":2}', 2)

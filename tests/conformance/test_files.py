@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from shared.backends.aws import client
 from shared.backends.memory_files import MemoryFiles
 from shared.backends.s3 import PART, S3Files
 from shared.deposits import INLINE_BYTES, Deposits, Mark
-from shared.errors import Malformed
+from shared.errors import LeaseLost, Malformed, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,3 +135,46 @@ class Renamed:
 
     def write(self, bucket: str, key: str, chunks: Any) -> None:
         self.files.write("imports", key, chunks)
+
+
+class Refusing:
+    """S3, with one call that fails, and an abort that does, too."""
+
+    def __init__(self, inner: Any, code: str) -> None:
+        self.inner, self.code = inner, code
+
+    def complete_multipart_upload(self, **asked: Any) -> Any:
+        if self.code == "NoSuchUpload":  # an earlier try was done, and its reply lost
+            self.inner.complete_multipart_upload(**asked)
+        status = {"SlowDown": 503, "InternalError": 500}.get(self.code, 404)
+        response: Any = {"Error": {"Code": self.code}, "ResponseMetadata": {"HTTPStatusCode": status}}
+        raise ClientError(response, "CompleteMultipartUpload")
+
+    def abort_multipart_upload(self, **asked: Any) -> Any:
+        raise ClientError({"Error": {"Code": "NoSuchUpload"}}, "AbortMultipartUpload")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+@pytest.mark.parametrize("code", ["NoSuchUpload", "SlowDown", "InternalError"])
+def test_an_end_of_an_upload_that_nobody_knows_is_tried_again(moto_bucket: str, code: str) -> None:
+    store, key = S3Files(Refusing(client("s3"), code), {"imports": moto_bucket}), name()
+    with pytest.raises(Unavailable):
+        store.write("imports", key, [b"x" * PART, b"y" * PART])
+    S3Files(client("s3"), {"imports": moto_bucket}).write("imports", key, [b"x" * PART, b"y" * PART])
+    file = store.look("imports", key)
+    assert file is not None
+    assert file.size == 2 * PART
+
+
+def test_what_failed_is_told_and_not_that_cleaning_up_failed_too(moto_bucket: str) -> None:
+    store = S3Files(Refusing(client("s3"), "x"), {"imports": moto_bucket})
+
+    def failing() -> Iterator[bytes]:
+        yield b"x" * PART
+        yield b"x" * PART
+        raise LeaseLost
+
+    with pytest.raises(LeaseLost):
+        store.write("imports", name(), failing())

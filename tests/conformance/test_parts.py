@@ -15,6 +15,7 @@ from shared.claim import Granted, TooEarly
 from shared.commit import Checkpoint, Commit, Release
 from shared.errors import CancelAsked, ClaimLost, Conflict
 from shared.job_record import Hold, JobView, Status
+from shared.message import Message
 from shared.outbox import Posting
 from shared.parts import Ended, Part, PartState, Place, Split, Tally
 from tests.conformance.test_job_records import FAILURE, SOON, again, claim, fresh, granted
@@ -245,9 +246,11 @@ def test_r1_6_a_job_of_many_steps_is_asked_to_end_and_writes_no_step_more(stores
     for _ in range(2):
         view = stores.accepts.cancel(family.view.record, "ann", START)
         assert (view.status, view.cancelling) == (Status.RUNNING, True)
+    split = family.split
     with pytest.raises(CancelAsked):
         family.add(1)
-    assert family.seen.split == family.split
+    assert family.seen.split == Split(split.name, 2, 2)  # what the step did outside is done: it is written
+    assert len(list(stores.parts.all_parts(Split(split.name, 2, 2)))) == 2
     stores.records.commit(family.hold, Commit(Status.CANCELLED), START)
     assert family.seen.status is Status.CANCELLED
     assert stores.accepts.cancel(family.view.record, "ann", START).status is Status.CANCELLED
@@ -300,3 +303,34 @@ def test_a_parents_end_tells_what_it_counted(stores: Stores) -> None:
     assert family.seen.tally == Tally(2, succeeded=2, changes=4)
     stores.parts.tell(family.view.record, family.split, Tally(2, succeeded=1, changes=3))  # overtaken
     assert family.seen.tally == Tally(2, succeeded=2, changes=4)
+
+
+def message_of(stores: Stores, family: Family, **changes: Any) -> Message:
+    (view,) = stores.parts.all_parts(family.split)
+    message = Message("part", 1, family.split.key(0), '{"n":1}', record=view.record)
+    return replace(message, **changes)
+
+
+def test_a_part_that_no_attempt_can_begin_has_ended_and_no_other_has(stores: Stores) -> None:
+    family = Family.begun(stores)
+    family.add(1)
+    for changes in ({"payload": '{"n":2}'}, {"idempotency_key": "other"}, {"job_type": "other"}, {"record": "a" * 64}):
+        stores.records.bury_unbegun(message_of(stores, family, **changes), FAILURE, START)
+    (view,) = stores.parts.all_parts(family.split)
+    assert view.status is Status.ACCEPTED
+    for _ in range(2):
+        stores.records.bury_unbegun(message_of(stores, family), FAILURE, START)
+    (view,) = stores.parts.all_parts(family.split)
+    assert (view.status, view.death, view.last_failure, view.look_at) == (Status.DEAD_LETTERED, 1, FAILURE, None)
+
+
+def test_a_part_that_has_begun_is_its_attempts(stores: Stores) -> None:
+    family = Family.begun(stores)
+    family.add(1)
+    (view,) = stores.parts.all_parts(family.split)
+    asked = claim(family.split.key(0), record=view.record, job_type="part", fingerprint="1:a", accepted=True)
+    hold = granted(stores, asked).hold  # type: ignore[arg-type]
+    stores.records.bury_unbegun(message_of(stores, family), FAILURE, START)
+    stores.records.release(hold, Release(START, gives_attempt_back=True), START)
+    stores.records.bury_unbegun(message_of(stores, family), FAILURE, START)
+    assert stores.records.view(view.record).status is Status.RETRYING

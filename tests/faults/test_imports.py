@@ -62,7 +62,7 @@ def test_r5_1_an_import_whose_workers_are_killed_twice_writes_each_row_once(
         "refused": bad,
         "parts": ROWS // ROWS_IN_PART,
         "failed_parts": 0,
-        "report": f"reports/{view.names['operation_id']}.jsonl",
+        "report": f"reports/{view.names['operation_id']}/{view.split and view.split.name}.jsonl",
     }
     check_rows(stack)
     report = client("s3").get_object(Bucket=stack.settings.buckets["imports"], Key=result["report"])["Body"].read()

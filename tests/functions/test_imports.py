@@ -44,7 +44,7 @@ def test_r5_1_a_file_is_imported_and_its_bad_rows_are_reported_by_line_and_reaso
         "refused": 25,
         "parts": 3,
         "failed_parts": 0,
-        "report": f"reports/{case.view().names['operation_id']}.jsonl",
+        "report": f"reports/{case.view().names['operation_id']}/{case.view().split.name}.jsonl",  # type: ignore[union-attr]
     }
     report = case.report()
     assert [each["line"] for each in report] == [100 * number + 1 for number in range(1, 26)]
@@ -301,3 +301,12 @@ def test_each_file_ends_as_it_must(name: str, aws_endpoint: str, valkey: Valkey,
         assert (result["rows"], result["written"], result["refused"], result["parts"]) == (30, 27, 3, 1)
         body = client("s3").get_object(Bucket=stack.settings.buckets["imports"], Key=result["report"])["Body"].read()
         assert [json.loads(line)["line"] for line in body.splitlines()] == [11, 21, 31]
+
+
+def test_a_file_that_is_imported_again_under_its_key_after_the_first_is_forgotten_is_imported() -> None:
+    case = Case("spring.csv", HEADER + rows(30, bad_every=10))
+    case.run()
+    case.clock.pass_(timedelta(days=32))
+    case.run([message("spring.csv")])
+    assert (case.result()["written"], case.result()["failed_parts"]) == (27, 0)
+    assert len(case.database.items) == 54

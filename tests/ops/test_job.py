@@ -140,6 +140,14 @@ def test_a_replayed_job_that_has_begun_before_is_cancelled_only_if_people_say_al
     assert desk.run("job", "cancel", ID, "--why", "x", "--yes", "--although-begun") == Exit.DONE
 
 
+def test_a_job_whose_outcome_nobody_knows_is_ended_by_people_who_say_so() -> None:
+    """No job reconciles it; and where it is a part, its parent waits for it."""
+    desk = desk_with(VIEW, status=Status.UNKNOWN, attempts=1)
+    assert desk.run("job", "cancel", ID, "--why", "x", "--yes") == Exit.REFUSED
+    assert desk.run("job", "cancel", ID, "--why", "x", "--yes", "--although-begun") == Exit.DONE
+    assert desk.jobs.records[RECORD].status is Status.CANCELLED
+
+
 def test_a_job_that_is_cancelled_already_is_told_to_programs_too() -> None:
     desk = desk_with(VIEW, status=Status.CANCELLED)
     assert desk.run("job", "cancel", ID, "--why", "x", "--yes", "--json") == Exit.DONE

@@ -11,7 +11,7 @@ from functions.payment_provider import PAYMENT_PROVIDER
 from shared.acceptance import Accepted
 from shared.backends.memory_database import MemoryDatabase
 from shared.backends.memory_queue import MemoryQueue
-from shared.errors import ClaimLost
+from shared.errors import CancelAsked, ClaimLost
 from shared.job_record import OVER, SYSTEM, JobView, Status, record_id
 from shared.outbox import due_at
 from shared.producer import NotTaken
@@ -175,12 +175,18 @@ class History(MemoryDatabase):
 
     def checkpoint(self, hold: Any, checkpoint: Any, now: Any) -> None:
         before = self.records.get(hold.record)
-        super().checkpoint(hold, checkpoint, now)
+        asked: CancelAsked | None = None
+        try:
+            super().checkpoint(hold, checkpoint, now)
+        except CancelAsked as error:  # it is written all the same
+            asked = error
         self.decided |= {posting.id for posting in checkpoint.postings}
         self._note(hold.record, before)
         for part in checkpoint.parts:
             self.decided.add(part.posting.id)
             self._note(part.record, None)
+        if asked is not None:
+            raise asked
 
     def wait(self, parent: JobView, look_at: Any, now: Any) -> None:
         before = self.records.get(parent.record)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pydantic import Field
 
 from shared.backends.memory_operator import MemoryOperatorRecords
 from shared.counting import LOOK_EVERY, Counting
@@ -497,7 +498,8 @@ def test_cancelling_a_parent_that_is_being_split_ends_the_splitting() -> None:
 
     with armed(meanwhile):
         assert family.world.run(owned.first[0])[0] == Waiting()
-    assert family.run_all(family.messages()) == [Cancelled()] * 3
+    # The step that was under way is written, with its two parts, and no other begins.
+    assert family.run_all(family.messages()) == [Cancelled()] * 5
     assert (family.things(), owned.view.status) == ({}, Status.CANCELLED)
 
 
@@ -667,3 +669,95 @@ def test_ten_thousand_parts_end_in_any_order_and_no_item_is_written_more_than_a_
     assert max(block.changes for block in family.database.blocks.values()) <= 49
     assert {end.state for end in ends} == {PartState.SUCCEEDED}
     assert [body for body in family.messages() if '"whole"' in body] != []
+
+
+def test_parts_that_are_staged_when_the_job_ends_are_not_lost_silently() -> None:
+    family = Family()
+
+    @job("whole", parts=(family.piece,), uses=(THINGS.read_write,), **TIMES)
+    def whole(payload: Whole, work: UnitOfWork) -> None:
+        work.split(family.piece, Piece(number=1))
+
+    outcome = World(Worker("notes", jobs=(whole, family.piece))).execute(BODY)
+    assert isinstance(outcome, DeadLettered)
+    assert "1 parts are staged and would be lost" in outcome.failure.error
+
+
+@pytest.mark.parametrize("beside", ["create", "read", "post"])
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_the_loop_of_the_docs_fills_each_checkpoint_whatever_else_is_staged(beside: str, count: int) -> None:
+    family = Family()
+    made: list[int] = []
+
+    @job("whole", parts=(family.piece,), uses=(THINGS.read_write,), **TIMES)
+    def whole(payload: Whole, work: UnitOfWork) -> None:
+        for number in range(count):
+            match beside:
+                case "create":
+                    work.create(THINGS, id=f"x{number}")
+                case "read":
+                    work.read(THINGS, f"x{number}")
+                case _:
+                    work.enqueue(family.piece.message(Piece(number=100 + number), f"beside-{number}"))
+        while work.room_for_parts:
+            work.split(family.piece, Piece(number=len(made)))
+            made.append(1)
+        work.checkpoint({})
+
+    assert World(Worker("notes", jobs=(whole, family.piece))).execute(BODY) == Completed(1)
+    assert len(made) == PARTS_AT_ONCE - (count + 1) // 2
+
+
+class Aliased(Payload):
+    """A payload that its own worker does not read."""
+
+    number: int = Field(alias="Number")
+
+
+def test_a_part_that_its_worker_would_refuse_is_refused_by_its_parent() -> None:
+    @job("piece", **TIMES)
+    def piece(payload: Aliased, work: UnitOfWork) -> None: ...
+
+    @job("locked", lock=lambda payload: "", **TIMES)
+    def locked(payload: Piece, work: UnitOfWork) -> None: ...
+
+    @job("whole", parts=(piece, locked), **TIMES)
+    def whole(payload: Whole, work: UnitOfWork) -> None:
+        if payload.parts == 1:
+            work.split(piece, Aliased(Number=1))
+        else:
+            work.split(locked, Piece(number=1))
+
+    for parts, reason in ((1, "invalid-payload"), (2, "invalid-lock-key")):
+        world = World(Worker("notes", jobs=(whole, piece, locked)))
+        body = json.dumps({"job_type": "whole", "idempotency_key": "k1", "payload": {"parts": parts}})
+        outcome = world.execute(body)
+        assert isinstance(outcome, DeadLettered)
+        assert outcome.failure.reason == reason
+
+
+def test_a_part_that_dies_before_its_first_attempt_has_ended() -> None:
+    """A deploy came in between, and the worker does not know it any more: its letter says so, and so does its record."""
+    family = Family()
+    family.world.run(BODY)
+    bodies = family.messages()
+    family.world.worker = Worker("notes", jobs=(family.whole, replace(family.piece, lock=lambda payload: "")))
+    family.world.run(bodies[0])
+    family.world.worker = Worker("notes", jobs=(family.whole, family.piece))
+    assert family.run_all(bodies[1:])[-1] == Completed(1)
+    tally = family.parent.tally
+    assert tally is not None
+    assert (tally.succeeded, tally.dead_lettered) == (4, 1)
+    ((delivery, _),) = family.world.queue.dead
+    assert family.world.run(delivery.body, death=1)[0] == Completed(1)  # and it can be replayed
+
+
+def test_a_letter_that_only_names_an_accepted_job_does_not_end_it() -> None:
+    family = Family()
+    family.world.run(BODY)
+    bodies = family.messages()
+    forged = json.loads(bodies[0])
+    forged["payload"] = {"number": "not one"}
+    assert isinstance(family.world.run(json.dumps(forged))[0], DeadLettered)
+    assert family.run_all(bodies)[-1] == Completed(1)
+    assert family.things() == EVERYTHING

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shared.backends.memory_transport import MemoryTransport
 from shared.commit import Progress, Reconciliation
+from shared.dependency import Dependency, Keys, Reply
 from shared.errors import CacheUnavailable, DeclarationError, Refused, Unavailable
 from shared.failpoints import Failpoint, armed
 from shared.job_record import SYSTEM, Status, record_id
-from shared.outcome import Because, Completed, DeadLettered, Postponed, Retried
+from shared.outcome import Because, Cancelled, Completed, DeadLettered, Postponed, Retried, Unknown
 from tests.unit.test_unit_of_work import Case
 from tests.world import START, THINGS, Note, World, body
 
@@ -339,3 +341,142 @@ def test_the_tags_of_a_checkpoint_are_kept_without_what_was_fresh() -> None:
     world = World.of(handler)
     assert world.execute(body()) == Completed(1)
     assert [(tag.name, tag.fresh) for tag in kept] == [("user/1", None)]
+
+
+# Calls to the outside, and being asked to end.
+
+BANK = Dependency("bank", timeout=timedelta(seconds=1), keys=Keys.NOT_TAKEN)
+SHOP = Dependency("shop", timeout=timedelta(seconds=1), key_lifetime=timedelta(hours=24))
+
+
+def calling(use: Dependency, steps: int = 4) -> tuple[World, list[str]]:
+    """Each step calls, and writes that it did."""
+    calls: list[str] = []
+
+    def answer(method: str, path: str, body: Any, headers: Any) -> Reply:
+        calls.append(path)
+        return Reply(200, {})
+
+    def handler(payload: Note, work: UnitOfWork) -> object:
+        begin = 0 if work.last_checkpoint is None else work.last_checkpoint["done"]
+        for number in range(begin, steps):
+            work.call(use, "POST", f"/charge/{number}", headers={"Idempotency-Key": str(number)})
+            work.create(THINGS, id=f"charged/{number}")
+            world.clock.pass_(timedelta(seconds=4))
+            work.checkpoint({"done": number + 1}, needs=timedelta(seconds=4))
+        return None
+
+    world = World.of(handler, uses=(THINGS.read_write, use))
+    world.transport = MemoryTransport(answer)
+    return world, calls
+
+
+def test_g5_a_call_that_cannot_be_repeated_is_made_once_a_step_and_by_whichever_attempt() -> None:
+    world, calls = calling(BANK)
+    outcomes = [world.execute(body()) for _ in range(3)]
+    assert outcomes[-1] == Completed(1)
+    assert calls == [f"/charge/{number}" for number in range(4)]
+    assert len(things(world)) == 4
+
+
+def test_g5_a_call_whose_step_was_not_committed_is_not_repeated() -> None:
+    world, calls = calling(BANK)
+
+    def die(point: Failpoint) -> None:
+        if point is Failpoint.CALLED and len(calls) == 2:
+            raise Killed
+
+    with armed(die), pytest.raises(Killed):
+        world.execute(body())
+    world.clock.pass_(timedelta(minutes=2))
+    assert world.execute(body()) == Unknown()
+    assert len(calls) == 2
+
+
+def test_a_key_is_as_old_as_its_step_and_not_as_the_job() -> None:
+    world, calls = calling(SHOP, steps=6)
+    for _ in range(4):
+        outcome = world.execute(body())
+        world.clock.pass_(timedelta(hours=24) - timedelta(seconds=5))  # its last call is just not too old
+    assert outcome == Completed(1)
+    assert len(calls) == 6
+
+
+def test_a_key_that_its_step_used_days_ago_is_too_old_still() -> None:
+    world, calls = calling(SHOP)
+
+    def die(point: Failpoint) -> None:
+        if point is Failpoint.CALLED and len(calls) == 2:
+            raise Killed
+
+    with armed(die), pytest.raises(Killed):
+        world.execute(body())
+    world.clock.pass_(timedelta(hours=30))
+    outcome = world.execute(body())
+    assert isinstance(outcome, Retried)
+    assert len(calls) == 2
+
+
+def test_what_a_step_has_done_outside_is_written_although_the_job_is_to_end() -> None:
+    world, calls = calling(BANK)
+
+    def cancel(point: Failpoint) -> None:
+        if point is Failpoint.CALLED and len(calls) == 2:
+            world.database.cancel(RECORD, SYSTEM, world.clock.now())
+
+    with armed(cancel):
+        assert world.execute(body()) == Cancelled()
+    assert (len(calls), sorted(things(world))) == (2, ["charged/0", "charged/1"])
+    assert world.database.view(RECORD).status is Status.CANCELLED
+
+
+def test_a_job_that_is_to_end_finds_out_first_whether_its_call_was_done() -> None:
+    world, calls = calling(BANK)
+
+    def die(point: Failpoint) -> None:
+        if point is Failpoint.CALLED and len(calls) == 2:
+            raise Killed
+
+    with armed(die), pytest.raises(Killed):
+        world.execute(body())
+    world.database.cancel(RECORD, SYSTEM, world.clock.now())
+    world.clock.pass_(timedelta(minutes=2))
+    assert world.execute(body()) == Unknown()
+
+
+@pytest.mark.parametrize("ends", ["cancelled", "spent"])
+def test_i37_the_last_steps_tags_are_dropped_although_the_handler_never_runs_again(ends: str) -> None:
+    world = stepping()
+    world.cache = cache = Breaking(world.cache)
+    cache.is_broken = False
+    for _ in range(3 if ends == "spent" else 1):
+        count = len(things(world))
+
+        def die(point: Failpoint, count: int = count) -> None:
+            if point is Failpoint.CHECKPOINTED:
+                raise Killed
+
+        with armed(die), pytest.raises(Killed):
+            world.execute(body())
+        world.clock.pass_(timedelta(minutes=30))
+    if ends == "cancelled":
+        world.database.cancel(RECORD, SYSTEM, world.clock.now())
+    last = f"thing/{len(things(world)) - 1}"
+    assert last not in cache.dropped
+    cache.is_broken = True
+    outcome = world.execute(body())
+    assert isinstance(outcome, Postponed)
+    assert outcome.because is Because.INVALIDATION_FAILED
+    world.clock.pass_(timedelta(minutes=30))
+    outcome = world.execute(body())
+    assert isinstance(outcome, Cancelled if ends == "cancelled" else DeadLettered)
+    assert last in cache.dropped
+
+
+def test_a_step_that_was_committed_after_the_deadline_is_no_failure() -> None:
+    seconds = iter([3, 8, 3, 8])
+    world = stepping(lambda number, work: world.clock.pass_(timedelta(seconds=next(seconds))), needs=1)
+    outcomes = [world.execute(body()) for _ in range(3)]
+    assert outcomes[0] == Postponed(timedelta(0), Because.HANDED_OVER)
+    assert outcomes[-1] == Completed(1)
+    assert things(world) == EVERYTHING
