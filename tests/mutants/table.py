@@ -4405,14 +4405,14 @@ MUTANTS = (
     ),
     Mutant(
         "whoever lost the lease begins no further step",
-        "shared/unit_of_work.py",
+        "shared/long_work.py",
         "        self._check_guards()\n        steps.go_on(needs)\n",
         "        steps.go_on(needs)\n",
         "tests/unit/test_steps.py",
     ),
     Mutant(
         "an unknown job is settled at no checkpoint",
-        "shared/unit_of_work.py",
+        "shared/long_work.py",
         "        if self.staged.reconciliations:\n",
         "        if False:\n",
         "tests/unit/test_steps.py",
@@ -4524,7 +4524,7 @@ MUTANTS = (
     ),
     Mutant(
         "a job goes on only when all its parts have ended",
-        "shared/unit_of_work.py",
+        "shared/long_work.py",
         "        if not tally.is_over:\n",
         "        if False:\n",
         "tests/unit/test_parts.py",
@@ -4608,7 +4608,7 @@ MUTANTS = (
     ),
     Mutant(
         "nothing that is staged is lost while a job waits",
-        "shared/unit_of_work.py",
+        "shared/long_work.py",
         "        if self.staged.others or self.staged.parts:\n",
         "        if False:\n",
         "tests/unit/test_parts.py",
@@ -4909,7 +4909,7 @@ MUTANTS = (
     ),
     Mutant(
         "a step settles the intents of its calls",
-        "shared/unit_of_work.py",
+        "shared/long_work.py",
         "steps.commit(state, self.staged, self.calls.answered)",
         "steps.commit(state, self.staged)",
         "tests/unit/test_steps.py",
@@ -4951,7 +4951,7 @@ MUTANTS = (
     ),
     Mutant(
         "a step that was committed after the deadline is no failure",
-        "shared/unit_of_work.py",
+        "shared/long_work.py",
         "        self._check_guards()\n        steps.go_on(needs)\n",
         "        self.check()\n        steps.go_on(needs)\n",
         "tests/unit/test_steps.py",
@@ -4986,7 +4986,7 @@ MUTANTS = (
     ),
     Mutant(
         "parts fit whatever else is staged",
-        "shared/unit_of_work.py",
+        "shared/long_work.py",
         "(self.staged.entries + 1) // 2",
         "self.staged.entries // 2",
         "tests/unit/test_parts.py",
