@@ -165,7 +165,8 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         once += "" if although_cancelling else " AND attribute_not_exists(cancelling)"
         held = self._conditional(self.hold.record, f"SET {sets}{removes}", f"{_HELD} AND {once}", values)
         held["Update"]["ExpressionAttributeNames"] |= intents
-        name = f"{self.hold.token[:24]}{checkpoint.number:012}"  # each transaction of an attempt has one of its own
+        # Each transaction of an attempt has a name of its own.
+        name = f"{self.hold.token[:24]}{'+' if although_cancelling else '-'}{checkpoint.number:011}"
         self._transact([held, *self._split(checkpoint.parts)], checkpoint, name)
 
     def _split(self, parts: Sequence[Part]) -> list[dict[str, Any]]:
@@ -223,7 +224,8 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             sets += ["#death = :none", f"{UNENDED} = :shard", f"{LOOK_AT} = :look_at"]
             watched = watched_from(reconciliation.record, self.now)
             values |= {":none": {"N": "0"}, ":shard": watched[UNENDED], ":look_at": watched[LOOK_AT]}
-            removes = [*removes, "intents", "begun_at"]  # nothing of before was done, or it is behind a checkpoint
+            # Nothing of before was done, or it is behind a checkpoint: its keys are new.
+            removes = [*removes, "intents", "begun_at", "stepped_at"]
             if reconciliation.checkpoint is not None:
                 sets += ["checkpoint = :state", "checkpoints = if_not_exists(checkpoints, :none) + :one"]
                 values |= {":state": {"S": reconciliation.checkpoint}, ":one": {"N": "1"}}

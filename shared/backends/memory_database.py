@@ -291,6 +291,7 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended, MemoryParts)
             expires=now + RETENTION if final else None,
             intents=view.intents if final else {},
             begun_at=view.begun_at if final else None,
+            stepped_at=view.stepped_at if final else None,
             checkpoint=None if final else reconciliation.checkpoint or view.checkpoint,
             checkpoints=view.checkpoints + (reconciliation.checkpoint is not None),
         )

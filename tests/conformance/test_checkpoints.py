@@ -148,3 +148,4 @@ def test_a_reconciliation_may_put_a_step_behind_the_job_that_it_lets_run_again(s
     stores.records.commit(granted(stores, settling).hold, Commit(Status.COMPLETED, reconciliations=(done,)), START)
     view = stores.records.view(first.record)
     assert (view.status, view.checkpoint, view.checkpoints) == (Status.RETRYING, '{"at":2}', 2)
+    assert (view.stepped_at, view.begun_at) == (None, None)  # its keys are new

@@ -4998,4 +4998,18 @@ MUTANTS = (
         "    if view.ended:",
         "tests/ops/test_job.py",
     ),
+    Mutant(
+        "a reconciled job's keys are new although it had steps",
+        "shared/backends/job_record_layer.py",
+        '"intents", "begun_at", "stepped_at"]',
+        '"intents", "begun_at"]',
+        "tests/conformance/test_checkpoints.py",
+    ),
+    Mutant(
+        "a reconciled job's keys are new although it had steps, in memory",
+        "shared/backends/memory_database.py",
+        "stepped_at=view.stepped_at if final else None",
+        "stepped_at=view.stepped_at",
+        "tests/conformance/test_checkpoints.py",
+    ),
 )
