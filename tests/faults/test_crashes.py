@@ -379,6 +379,9 @@ AT_THE_DESK = (
 # What the controller of the queue brake passes: tests/unit/test_brake.py lets it die at each.
 AT_THE_BRAKE = (Failpoint.BRAKE_NOTED, Failpoint.BRAKE_FREED)
 
+# Only a job that writes files passes it: tests/functions/test_imports.py dies there, at the first file and the last.
+AT_THE_FILES = (Failpoint.FILE_WRITTEN,)
+
 # A second process finds the step done, and does not come by again.
 DONE_ONCE = {
     Failpoint.COMMITTED,
@@ -440,4 +443,4 @@ def test_ide_15_dying_there_changes_nothing_about_the_end(
 
 
 def test_every_failpoint_has_a_scene() -> None:
-    assert set(SCENES) | {*AT_THE_DESK, *AT_THE_BRAKE} == set(Failpoint)
+    assert set(SCENES) | {*AT_THE_DESK, *AT_THE_BRAKE, *AT_THE_FILES} == set(Failpoint)

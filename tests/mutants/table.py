@@ -3447,8 +3447,8 @@ MUTANTS = (
     Mutant(
         "a reconciliation that found nothing done clears intents and age",
         "shared/backends/job_record_layer.py",
-        '            removes = [*removes, "intents", "begun_at"]',
-        "            removes = [*removes]",
+        'removes = [*removes, "intents", "begun_at", "stepped_at"]',
+        "removes = [*removes]",
         "tests/conformance/test_intents.py",
     ),
     Mutant(
