@@ -67,7 +67,7 @@ class Stack:
     def __post_init__(self) -> None:
         self.runtime = runtime = connect(self.worker, self.settings)
         consumer = Consumer(runtime.worker, runtime, end_process=_end_invocation)
-        timeout = runtime.worker.function_timeout
+        timeout = max(runtime.worker.function_timeout, timedelta(seconds=30))  # a slow machine keeps no pace
         self.mapping = EventSourceMapping(
             self.sqs,
             self.settings.queues[self.worker.name],
