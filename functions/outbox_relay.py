@@ -10,13 +10,13 @@ import os
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
+from functions.stream import stream_records
 from shared.backends.aws import client
 from shared.backends.outbox import DynamoDBOutbox, read_waiting
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.backends.sqs import SqsQueue
 from shared.backends.unended import DynamoDBUnended
 from shared.clock import SystemClock
-from shared.errors import EventError
 from shared.relay import Relay
 from shared.settings import Settings
 
@@ -33,13 +33,7 @@ def read_stream(event: object, now: datetime) -> list[Posting]:
     Raises:
         EventError: the event is not from a DynamoDB stream with new images.
     """
-    records = event.get("Records") if isinstance(event, dict) else None
-    if not isinstance(records, list) or not records:
-        message = "The event holds no list `Records` with entries: map this function to the outbox table's stream."
-        raise EventError(message)
-    if any(record.get("eventSource") != "aws:dynamodb" for record in records):
-        message = "A record does not come from a DynamoDB stream: map this function to the outbox table's stream."
-        raise EventError(message)
+    records = stream_records(event, "the outbox table")
     return [read_waiting(record["dynamodb"]["NewImage"], now) for record in records if record["eventName"] == "INSERT"]
 
 

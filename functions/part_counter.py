@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
+from functions.stream import stream_records
 from shared.backends.aws import client
 from shared.backends.job_record_item import read_place
 from shared.backends.parts import DynamoDBParts
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.clock import SystemClock
 from shared.counting import Counting
-from shared.errors import EventError
 from shared.job_record import Status
 from shared.parts import STATES, Ended
 from shared.settings import Settings
@@ -32,15 +32,8 @@ def read_ends(event: object) -> list[Ended]:
     Raises:
         EventError: the event is not from a DynamoDB stream with new images.
     """
-    records = event.get("Records") if isinstance(event, dict) else None
-    if not isinstance(records, list) or not records:
-        message = "The event holds no list `Records` with entries: map this function to the job records' stream."
-        raise EventError(message)
-    if any(record.get("eventSource") != "aws:dynamodb" for record in records):
-        message = "A record does not come from a DynamoDB stream: map this function to the job records' stream."
-        raise EventError(message)
     ends = []
-    for record in records:
+    for record in stream_records(event, "the job records"):
         image = record["dynamodb"].get("NewImage", {})
         place = read_place(image)
         if place is not None and (status := Status(image["status"]["S"])) in STATES:

@@ -125,10 +125,34 @@ class _SenderAlarms(_Alarms):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """A reader of a stream, in the words of its alarms; `parks` is its service's name where it parks messages."""
+
+    construct_id: str
+    name: str
+    runbook: str
+    waits: str
+    given_up: str
+    parks: str | None = None
+
+
 class _StreamAlarms(_SenderAlarms):
     """What the functions that read a table's stream have in common."""
 
-    def _watch_stream(self, what: _Stream, function: lambda_.IFunction, failures: sqs.IQueue) -> None:
+    what: _Stream
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        function: lambda_.IFunction,
+        failures: sqs.IQueue,
+        topic: sns.ITopic,
+    ) -> None:
+        super().__init__(scope, construct_id, topic=topic)
+        what = self.what
         self._watch(
             f"{what.construct_id}Errors",
             function_metric(function, "Errors", "Sum"),
@@ -155,66 +179,33 @@ class _StreamAlarms(_SenderAlarms):
             sentence=f"The {what.name} gave up on some items; {what.given_up}.",
             runbook=f"{what.runbook}-gave-up",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Stream:
-    """A reader of a stream, in the words of its alarms."""
-
-    construct_id: str
-    name: str
-    runbook: str
-    waits: str
-    given_up: str
-
-
-_RELAY = _Stream(
-    "Relay",
-    "outbox relay",
-    "relay",
-    "committed messages wait to be sent",
-    "their messages are left to the sweeper",
-)
-_COUNTER = _Stream(
-    "PartCounter",
-    "part counter",
-    "part-counter",
-    "jobs whose parts have ended wait to go on",
-    "their jobs are left to the sweeper",
-)
+        if what.parks is not None:
+            self._watch_parked(what.parks)
 
 
 class RelayAlarms(_StreamAlarms):
     """Alarms of the outbox relay."""
 
-    def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        function: lambda_.IFunction,
-        failures: sqs.IQueue,
-        topic: sns.ITopic,
-    ) -> None:
-        super().__init__(scope, construct_id, topic=topic)
-        self._watch_stream(_RELAY, function, failures)
-        self._watch_parked("outbox-relay")
+    what = _Stream(
+        "Relay",
+        "outbox relay",
+        "relay",
+        "committed messages wait to be sent",
+        "their messages are left to the sweeper",
+        parks="outbox-relay",
+    )
 
 
 class PartCounterAlarms(_StreamAlarms):
     """Alarms of the part counter."""
 
-    def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        function: lambda_.IFunction,
-        failures: sqs.IQueue,
-        topic: sns.ITopic,
-    ) -> None:
-        super().__init__(scope, construct_id, topic=topic)
-        self._watch_stream(_COUNTER, function, failures)
+    what = _Stream(
+        "PartCounter",
+        "part counter",
+        "part-counter",
+        "jobs whose parts have ended wait to go on",
+        "their jobs are left to the sweeper",
+    )
 
 
 class SweeperAlarms(_SenderAlarms):

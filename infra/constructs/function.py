@@ -16,12 +16,13 @@ from infra.grants import LOGS, NETWORK, allow, allow_key
 from infra.settings import LOG_RETENTION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import timedelta
     from pathlib import Path
 
     from aws_cdk import aws_kms as kms
 
+    from infra.constructs.foundation import Foundation
     from infra.constructs.network import Network
     from infra.settings import Stage
 
@@ -103,3 +104,23 @@ class Function(Construct):
             vpc_subnets=None if place is None else place.network.subnets(egress=place.egress),
             security_groups=None if place is None else [place.network.functions_group],
         )
+
+    def tell(self, environ: Mapping[str, str]) -> None:
+        """Tell it more, as the spelled settings say it."""
+        for name, value in environ.items():
+            self.resource.add_environment(name, value)
+
+
+def of_foundation(
+    scope: Construct, construct_id: str, shape: Shape, foundation: Foundation, package: Package
+) -> Function:
+    """A function outside the network that is told of the foundation, and of workers as they are added."""
+    return Function(
+        scope,
+        construct_id,
+        shape=shape,
+        stage=foundation.stage,
+        package=package,
+        environ=foundation.settings.to_environ(),
+        key=foundation.key,
+    )

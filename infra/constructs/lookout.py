@@ -67,7 +67,6 @@ class Lookout(Construct):
             needs={worker.name: " ".join(each.name for each in needs)} if needs else {},
             mappings=mapped.settings if needs else {},
         )
-        for name, value in told.maps_to_environ().items():
-            self._function.resource.add_environment(name, value)
+        self._function.tell(told.maps_to_environ())
         if needs:
             mapped.let_brake(self._function)

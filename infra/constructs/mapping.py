@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_lambda as lambda_
 
-from infra.grants import BRAKE, allow
+from infra.constructs.queue_pair import DEAD_LETTER_RETENTION, encrypted_queue, seconds
+from infra.grants import BRAKE, SEND, STREAM_READ, allow, allow_queue
 from shared.parts import STATES
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from aws_cdk import aws_sqs as sqs
     from constructs import Construct
 
+    from infra.constructs.foundation import Foundation
     from infra.constructs.function import Function
     from shared.worker import Worker
 
@@ -85,14 +87,23 @@ def consume_queue(scope: Construct, worker: Worker, queue: sqs.IQueue, function:
 
 
 def consume_stream(
-    scope: Construct, table: dynamodb.ITable, function: lambda_.IFunction, failures: sqs.IQueue, pattern: str
-) -> lambda_.CfnEventSourceMapping:
-    """Feed the changes of a table that match a pattern to a function; what it cannot take is told to `failures`."""
+    scope: Construct, table: dynamodb.ITable, function: Function, foundation: Foundation, pattern: str
+) -> sqs.Queue:
+    """Feed the changes of a table that match a pattern to a function; gives the queue of what it gave up."""
+    failures = encrypted_queue(
+        scope,
+        "GivenUp",
+        key=foundation.key,
+        retain=foundation.stage.retain,
+        retention_period=seconds(DEAD_LETTER_RETENTION),
+    )
+    allow(function.role, STREAM_READ, table.table_stream_arn or "")
+    allow_queue(function.role, failures, SEND)
     mapping = lambda_.CfnEventSourceMapping
-    return lambda_.CfnEventSourceMapping(
+    mapping(
         scope,
         "Mapping",
-        function_name=function.function_name,
+        function_name=function.resource.function_name,
         event_source_arn=table.table_stream_arn,
         starting_position="TRIM_HORIZON",
         batch_size=STREAM_BATCH,
@@ -105,3 +116,4 @@ def consume_stream(
         ),
         filter_criteria=mapping.FilterCriteriaProperty(filters=[mapping.FilterProperty(pattern=pattern)]),
     )
+    return failures

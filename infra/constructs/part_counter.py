@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from constructs import Construct
 
 from infra.constructs.alarms import PartCounterAlarms
-from infra.constructs.function import Function, Shape
+from infra.constructs.function import Shape, of_foundation
 from infra.constructs.mapping import ENDED_PARTS, consume_stream
-from infra.constructs.queue_pair import DEAD_LETTER_RETENTION, encrypted_queue, seconds
-from infra.grants import COUNT_PARTS, OUTBOX_WRITE, SEND, STREAM_READ, allow, allow_queue, allow_table
+from infra.grants import COUNT_PARTS, OUTBOX_WRITE, allow_table
 
 if TYPE_CHECKING:
     from infra.constructs.foundation import Foundation
@@ -33,33 +32,15 @@ class PartCounter(Construct):
     def __init__(self, scope: Construct, construct_id: str, *, foundation: Foundation, package: Package) -> None:
         super().__init__(scope, construct_id)
         self._foundation = foundation
-        self.failures = encrypted_queue(
-            self,
-            "GivenUp",
-            key=foundation.key,
-            retain=foundation.stage.retain,
-            retention_period=seconds(DEAD_LETTER_RETENTION),
-        )
         tables = foundation.tables
-        self._function = function = Function(
-            self,
-            "Counter",
-            shape=SHAPE,
-            stage=foundation.stage,
-            package=package,
-            environ=foundation.settings.to_environ(),
-            key=foundation.key,
-        )
+        self._function = function = of_foundation(self, "Counter", SHAPE, foundation, package)
         self.function = function.resource
-        allow(function.role, STREAM_READ, tables.jobs.table_stream_arn or "")
         allow_table(function.role, tables.jobs, COUNT_PARTS)
         allow_table(function.role, tables.outbox, OUTBOX_WRITE)
-        allow_queue(function.role, self.failures, SEND)
-        consume_stream(self, tables.jobs, self.function, self.failures, ENDED_PARTS)
+        self.failures = consume_stream(self, tables.jobs, function, foundation, ENDED_PARTS)
         PartCounterAlarms(self, "Alarms", function=self.function, failures=self.failures, topic=foundation.topic)
 
     def serve(self, worker: Worker) -> None:
         """Let the counter wake the jobs of a worker that are split."""
         routes = {job.name: worker.name for job in worker.jobs if job.parts}
-        for name, value in replace(self._foundation.settings, routes=routes).to_environ().items():
-            self._function.resource.add_environment(name, value)
+        self._function.tell(replace(self._foundation.settings, routes=routes).to_environ())

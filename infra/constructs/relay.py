@@ -10,11 +10,9 @@ from aws_cdk import Stack
 from constructs import Construct
 
 from infra.constructs.alarms import RelayAlarms
-from infra.constructs.function import Shape
+from infra.constructs.function import Shape, of_foundation
 from infra.constructs.mapping import ONLY_NEW_ITEMS, consume_stream
-from infra.constructs.queue_pair import DEAD_LETTER_RETENTION, encrypted_queue, seconds
-from infra.constructs.sending import let_send, sender
-from infra.grants import GIVE_UP, OUTBOX_SEND, QUERY_INDEX, SEND, STREAM_READ, allow, allow_queue, allow_table
+from infra.grants import GIVE_UP, OUTBOX_SEND, QUERY_INDEX, SEND, allow, allow_queue, allow_table
 from shared.backends.outbox import LANES
 
 if TYPE_CHECKING:
@@ -43,25 +41,17 @@ class OutboxRelay(Construct):
         super().__init__(scope, construct_id)
         foundation.take_outbox(Stack.of(self).stack_name)
         self._foundation = foundation
-        self.failures = encrypted_queue(
-            self,
-            "GivenUp",
-            key=foundation.key,
-            retain=foundation.stage.retain,
-            retention_period=seconds(DEAD_LETTER_RETENTION),
-        )
         tables = foundation.tables
-        self._function = function = sender(self, "Relay", SHAPE, foundation, package)
+        self._function = function = of_foundation(self, "Relay", SHAPE, foundation, package)
         self.function = function.resource
-        allow(function.role, STREAM_READ, tables.outbox.table_stream_arn or "")
         allow_table(function.role, tables.outbox, OUTBOX_SEND)
         allow(function.role, QUERY_INDEX, f"{tables.outbox.table_arn}/index/{LANES}")
         allow_table(function.role, tables.jobs, GIVE_UP)
-        allow_queue(function.role, self.failures, SEND)
-        consume_stream(self, tables.outbox, self.function, self.failures, ONLY_NEW_ITEMS)
+        self.failures = consume_stream(self, tables.outbox, function, foundation, ONLY_NEW_ITEMS)
         RelayAlarms(self, "Alarms", function=self.function, failures=self.failures, topic=foundation.topic)
 
     def serve(self, worker: Worker, queue: sqs.IQueue) -> None:
         """Let the relay send to the queue of a worker."""
         told = replace(self._foundation.settings, queues={worker.name: queue.queue_url})
-        let_send(self._function, told, queue)
+        allow_queue(self._function.role, queue, SEND)
+        self._function.tell(told.to_environ())

@@ -12,9 +12,8 @@ from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
 from infra.constructs.alarms import SweeperAlarms
-from infra.constructs.function import Shape
-from infra.constructs.sending import let_send, sender
-from infra.grants import BRAKES, OUTBOX_SWEEP, QUERY_INDEX, RESCUE, allow, allow_table
+from infra.constructs.function import Shape, of_foundation
+from infra.grants import BRAKES, OUTBOX_SWEEP, QUERY_INDEX, RESCUE, SEND, allow, allow_queue, allow_table
 from shared.backends.outbox import LANES, WAITING
 from shared.backends.unended import INDEX
 
@@ -41,7 +40,7 @@ class OutboxSweeper(Construct):
         super().__init__(scope, construct_id)
         self._foundation = foundation
         outbox = foundation.tables.outbox
-        self._function = function = sender(self, "Sweeper", SHAPE, foundation, package)
+        self._function = function = of_foundation(self, "Sweeper", SHAPE, foundation, package)
         self.function = function.resource
         allow_table(function.role, outbox, OUTBOX_SWEEP)
         allow(function.role, QUERY_INDEX, *(f"{outbox.table_arn}/index/{index}" for index in (WAITING, LANES)))
@@ -69,5 +68,6 @@ class OutboxSweeper(Construct):
             mappings=mapped.settings,
             recurring={job.name: f"{job.version} {job.cron}" for job in worker.jobs if job.cron is not None},
         )
-        let_send(self._function, told, queue)
+        allow_queue(self._function.role, queue, SEND)
+        self._function.tell(told.to_environ())
         mapped.let_brake(self._function)

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from shared.acceptance import STOPPABLE, Accepted, Overtaken, answer_for
 from shared.backends.aws import translated
-from shared.backends.job_record_item import LISTED_FOR, OPEN, UNFINISHED_OF, read_view, watched_from
+from shared.backends.job_record_item import LISTED_FOR, OPEN, UNFINISHED_OF, conditional, read_view, watched_from
 from shared.backends.outbox import write_posting
 from shared.clock import from_millis, to_millis
 from shared.errors import Refused, Unavailable
@@ -98,7 +98,7 @@ class DynamoDBAcceptances:
         if item["status"]["S"] == Status.ACCEPTED.value and "not_before" in item:
             item = self._cancel(record, owner, now, waits=int(item["not_before"]["N"]))
         if item["status"]["S"] in {status.value for status in STOPPABLE} and "checkpoints" in item:
-            item = self._stop(record, owner, now)
+            item = self._stop(record, now)
         view = read_view(record, item)
         return None if view.expires is not None and view.expires <= now else view
 
@@ -120,48 +120,29 @@ class DynamoDBAcceptances:
         waiting = (
             "(attribute_not_exists(not_before) OR not_before <= :waits)" if waits is None else "not_before = :waits"
         )
-        try:
-            with translated("dynamodb"):
-                answer = self.client.update_item(
-                    TableName=self.jobs_table,
-                    Key={"id": {"S": record}},
-                    UpdateExpression=(
-                        "SET #status = :cancelled, updated_at = :now, ended_at = :now, expiration = :expires, #ttl = :ttl"
-                        f" REMOVE payload, not_before, {OPEN}"
-                    ),
-                    # A job that was replayed is accepted again, and may have done something before it died.
-                    ConditionExpression=(
-                        f"#owner = :owner AND #status = :accepted AND attribute_not_exists(begun_at) AND {waiting}"
-                    ),
-                    ExpressionAttributeNames={"#status": "status", "#owner": "owner", "#ttl": "ttl"},
-                    ExpressionAttributeValues=values,
-                    ReturnValues="ALL_NEW",
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-                raise
-            item: dict[str, Any] = error.response.get("Item", {})  # type: ignore[assignment]
-            return item
-        attributes: dict[str, Any] = answer["Attributes"]
-        return attributes
+        update = (
+            "SET #status = :cancelled, updated_at = :now, ended_at = :now, #expires = :expires, #ttl = :ttl"
+            f" REMOVE payload, #not_before, {OPEN}"
+        )
+        # A job that was replayed is accepted again, and may have done something before it died.
+        condition = f"#owner = :owner AND #status = :accepted AND attribute_not_exists(begun_at) AND {waiting}"
+        return self._updated(record, update, condition, values)
 
-    def _stop(self, record: str, owner: str, now: datetime) -> dict[str, Any]:
-        """Ask a job of many steps to end before its next one; give its item as it is then."""
+    def _stop(self, record: str, now: datetime) -> dict[str, Any]:
+        """Ask a job of many steps, which is its owner's who asks, to end before its next one; give its item as it is then."""
         states = {f":{status.name.lower()}": {"S": status.value} for status in STOPPABLE}
+        update = "SET cancelling = if_not_exists(cancelling, :now)"
+        condition = f"attribute_exists(checkpoints) AND #status IN ({', '.join(states)})"
+        values = {":now": {"S": now.isoformat()}, **states}
+        return self._updated(record, update, condition, values)
+
+    def _updated(self, record: str, update: str, condition: str, values: dict[str, Any]) -> dict[str, Any]:
+        """Update a record as it must be; give its item as it is then, updated or not."""
+        place = {"TableName": self.jobs_table, "Key": {"id": {"S": record}}}
         try:
             with translated("dynamodb"):
                 answer = self.client.update_item(
-                    TableName=self.jobs_table,
-                    Key={"id": {"S": record}},
-                    UpdateExpression="SET cancelling = if_not_exists(cancelling, :now)",
-                    ConditionExpression=(
-                        f"#owner = :owner AND attribute_exists(checkpoints) AND #status IN ({', '.join(states)})"
-                    ),
-                    ExpressionAttributeNames={"#status": "status", "#owner": "owner"},
-                    ExpressionAttributeValues={":owner": {"S": owner}, ":now": {"S": now.isoformat()}, **states},
-                    ReturnValues="ALL_NEW",
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                    **place, **conditional(update, condition, values), ReturnValues="ALL_NEW"
                 )
         except ClientError as error:
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":

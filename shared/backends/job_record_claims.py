@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shared.backends.job_record_item import LOOK_AT, STEPS, UNENDED, WATCHED, names_in, uses, watched_from
+from shared.backends.job_record_item import LOOK_AT, STEPS, UNENDED, WATCHED, conditional, watched_from
 from shared.claim import is_another_job, names_before
 from shared.clock import to_millis
 from shared.job_record import Status, operation_id
@@ -111,10 +111,4 @@ def _update(claim: Claim, now: datetime, update: str, condition: str, more: dict
         ":one": {"N": "1"},
         **more,
     }
-    used = f"{update} {condition}"
-    return {
-        "UpdateExpression": update,
-        "ConditionExpression": condition,
-        "ExpressionAttributeNames": names_in(used),
-        "ExpressionAttributeValues": {name: value for name, value in known.items() if uses(used, name)},
-    }
+    return conditional(update, condition, known)

@@ -212,6 +212,18 @@ def watched_from(record: str, now: datetime) -> dict[str, Any]:
     return {UNENDED: {"S": str(shard_of(record))}, LOOK_AT: {"S": look_at.isoformat()}}
 
 
+def conditional(update: str, condition: str, known: dict[str, Any]) -> dict[str, Any]:
+    """The expressions of an update of a record as it must be, with the values they use; a refusal brings what is there."""
+    used = f"{update} {condition}"
+    return {
+        "UpdateExpression": update,
+        "ConditionExpression": condition,
+        "ExpressionAttributeNames": names_in(used),
+        "ExpressionAttributeValues": {name: value for name, value in known.items() if uses(used, name)},
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+
+
 def names_in(expression: str) -> dict[str, str]:
     """The names of the attributes that an expression uses."""
     return {name: value for name, value in NAMES.items() if uses(expression, name)}

@@ -21,7 +21,7 @@ from shared.backends.job_record_item import (
     LOOK_AT,
     OPEN,
     UNENDED,
-    names_in,
+    conditional,
     read_view,
     watched_from,
     write_failure,
@@ -122,7 +122,6 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
                 TableName=self.table_name,
                 Key=self._get_key(self.hold.record),
                 ReturnValues="ALL_NEW",
-                ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 **update,
             )
         except ClientError as error:
@@ -247,18 +246,8 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         return ["payload", "checkpoint", "checkpoint_tags"]
 
     def _conditional(self, record: str, update: str, condition: str, values: dict[str, Any]) -> dict[str, Any]:
-        used = f"{update} {condition}"
-        return {
-            "Update": {
-                "TableName": self.table_name,
-                "Key": self._get_key(record),
-                "UpdateExpression": update,
-                "ConditionExpression": condition,
-                "ExpressionAttributeNames": names_in(used),
-                "ExpressionAttributeValues": values,
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            }
-        }
+        place = {"TableName": self.table_name, "Key": self._get_key(record)}
+        return {"Update": {**place, **conditional(update, condition, values)}}
 
     def _delete_record(self, data_record: DataRecord) -> None:  # noqa: ARG002 - Powertools' signature
         """Give back: the record stays, as retrying, with what went wrong and when the next attempt may begin."""

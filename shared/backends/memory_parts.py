@@ -123,22 +123,19 @@ class MemoryParts(MemoryRecords, MemoryOutbox):
 
     def open_parts(self, split: Split) -> Iterator[JobView]:
         """The parts whose end is not noted."""
-        with self.lock:
-            found = [
-                self.records[split.record(block.job_type, number)]
-                for block in self._blocks_of(split)
-                for number in range(block.first, block.first + block.count)
-                if number not in block.states
-            ]
-        yield from found
+        return self._parts(split, only_open=True)
 
     def all_parts(self, split: Split) -> Iterator[JobView]:
         """All parts."""
+        return self._parts(split, only_open=False)
+
+    def _parts(self, split: Split, *, only_open: bool) -> Iterator[JobView]:
         with self.lock:
             found = [
                 self.records[split.record(block.job_type, number)]
                 for block in self._blocks_of(split)
                 for number in range(block.first, block.first + block.count)
+                if not (only_open and number in block.states)
             ]
         yield from found
 

@@ -15,9 +15,8 @@ from shared.backends.job_record_item import (
     OPEN,
     UNENDED,
     UNFINISHED_OF,
-    names_in,
+    conditional,
     read_view,
-    uses,
     watched_from,
     write_failure,
     write_replayed,
@@ -178,16 +177,8 @@ class DynamoDBOperatorRecords:
         stay += " AND attribute_not_exists(#token)" if seen.token is None else " AND #token = :seen_token"
         if condition:
             stay += f" AND {condition}"
-        used = f"{update} {stay}"
-        return {
-            "TableName": self.table,
-            "Key": {"id": {"S": seen.record}},
-            "UpdateExpression": update,
-            "ConditionExpression": stay,
-            "ExpressionAttributeNames": names_in(used),
-            "ExpressionAttributeValues": {name: value for name, value in known.items() if uses(used, name)},
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
+        place = {"TableName": self.table, "Key": {"id": {"S": seen.record}}}
+        return {**place, **conditional(update, stay, known)}
 
 
 def _parts(asked: Sequence[Reopening]) -> Iterator[list[Reopening]]:

@@ -18,7 +18,7 @@ from shared.backends.dynamodb_reads import BATCH, batch_get
 from shared.backends.job_record_item import (
     LOOK_AT,
     UNENDED,
-    names_in,
+    conditional,
     read_view,
     watched_from,
     write_place,
@@ -232,15 +232,8 @@ class DynamoDBParts:
             yield from batch_get(self.client, self.table, keys[place : place + BATCH], self.clock, self.random)
 
     def _update(self, parent: JobView, update: str, condition: str, values: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "TableName": self.table,
-            "Key": {"id": {"S": parent.record}},
-            "UpdateExpression": update,
-            "ConditionExpression": condition,
-            "ExpressionAttributeNames": names_in(f"{update} {condition}"),
-            "ExpressionAttributeValues": values,
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
+        place = {"TableName": self.table, "Key": {"id": {"S": parent.record}}}
+        return {**place, **conditional(update, condition, values)}
 
     def _change(
         self, parent: JobView, update: str, condition: str, values: dict[str, Any], done: Status | None

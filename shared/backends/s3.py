@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
@@ -66,7 +67,9 @@ class S3Files:
         with translated("s3"):
             upload = self.client.create_multipart_upload(**place)["UploadId"]
         try:
-            tags = [self._put(place, upload, number, body) for number, body in enumerate(_all(first, second, parts), 1)]
+            tags = [
+                self._put(place, upload, number, body) for number, body in enumerate(chain((first, second), parts), 1)
+            ]
             with translated("s3"), _once():
                 self.client.complete_multipart_upload(**place, UploadId=upload, MultipartUpload={"Parts": [*tags]})
         except BaseException:  # what is not completed is no file; if this fails, too, the bucket forgets it in a day
@@ -108,12 +111,6 @@ def _parts(chunks: Iterable[bytes]) -> Iterator[bytes]:
             waiting, weight = [], 0
     if waiting:
         yield b"".join(waiting)
-
-
-def _all(first: bytes, second: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield second
-    yield from rest
 
 
 def _code(error: ClientError) -> str:

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from shared.backends.aws import translated
 from shared.backends.dynamodb_reads import query
-from shared.backends.job_record_item import LOOK_AT, OPEN, UNENDED, names_in, read_view, write_failure
+from shared.backends.job_record_item import LOOK_AT, OPEN, UNENDED, conditional, read_view, write_failure
 from shared.clock import to_millis
 from shared.errors import ClaimLost
 from shared.job_record import Status
@@ -69,35 +69,24 @@ class DynamoDBUnended:
         values = {":accepted": {"S": Status.ACCEPTED.value}, **_buried(failure, now)}
         with translated("dynamodb"), contextlib.suppress(self.client.exceptions.ConditionalCheckFailedException):
             self.client.update_item(
-                TableName=self.table,
-                Key={"id": {"S": record}},
-                UpdateExpression=_BURY,
-                ConditionExpression="#status = :accepted",
-                ExpressionAttributeNames=names_in(_BURY),
-                ExpressionAttributeValues=values,
+                TableName=self.table, Key={"id": {"S": record}}, **conditional(_BURY, "#status = :accepted", values)
             )
 
     def _update(self, view: JobView, update: str, values: dict[str, Any], now: datetime) -> None:
-        seen = "" if view.look_at is None else view.look_at.isoformat()
+        values = {
+            ":seen": {"S": "" if view.look_at is None else view.look_at.isoformat()},
+            ":death": {"N": str(view.death)},
+            ":accepted": {"S": Status.ACCEPTED.value},
+            ":retrying": {"S": Status.RETRYING.value},
+            ":waiting": {"S": Status.WAITING.value},
+            ":running": {"S": Status.RUNNING.value},
+            ":now": {"N": str(to_millis(now))},
+            **values,
+        }
+        place = {"TableName": self.table, "Key": {"id": {"S": view.record}}}
         try:
             with translated("dynamodb"):
-                self.client.update_item(
-                    TableName=self.table,
-                    Key={"id": {"S": view.record}},
-                    UpdateExpression=update,
-                    ConditionExpression=_AS_SEEN,
-                    ExpressionAttributeNames=names_in(f"{update} {_AS_SEEN}"),
-                    ExpressionAttributeValues={
-                        ":seen": {"S": seen},
-                        ":death": {"N": str(view.death)},
-                        ":accepted": {"S": Status.ACCEPTED.value},
-                        ":retrying": {"S": Status.RETRYING.value},
-                        ":waiting": {"S": Status.WAITING.value},
-                        ":running": {"S": Status.RUNNING.value},
-                        ":now": {"N": str(to_millis(now))},
-                        **values,
-                    },
-                )
+                self.client.update_item(**place, **conditional(update, _AS_SEEN, values))
         except ClientError as error:
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
                 raise

@@ -66,7 +66,7 @@ def test_what_is_no_end_of_a_part_is_left_alone() -> None:
     "event", [None, [], {}, {"Records": []}, {"Records": "x"}, {"Records": [{"eventSource": "aws:sqs"}]}]
 )
 def test_another_source_is_told_from_the_stream(event: Any) -> None:
-    with pytest.raises(EventError, match="map this function to the job records' stream"):
+    with pytest.raises(EventError, match="map this function to the stream of the job records"):
         read_ends(event)
 
 
