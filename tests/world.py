@@ -16,9 +16,12 @@ from shared.backends.memory_files import MemoryFiles
 from shared.backends.memory_gates import MemoryGates
 from shared.backends.memory_transport import MemoryTransport
 from shared.consumer import Consumer
+from shared.counting import Counting
 from shared.delivery import DEAD_LETTER_ATTRIBUTE, Delivery, read_event
 from shared.job import job
+from shared.outbox import SHARDS
 from shared.payload import Payload
+from shared.rescue import Rescue
 from shared.retry import Retry
 from shared.runtime import Runtime, assemble
 from shared.table import Table
@@ -180,21 +183,25 @@ class World:
         with runtime.keeper:
             return runtime.execution.execute(self.delivery(body, **record), self.clock.now() + left)
 
-    def run(self, body: str, **record: Any) -> tuple[Outcome, bool]:
+    def run(self, body: str, *, left: timedelta = timedelta(seconds=60), **record: Any) -> tuple[Outcome, bool]:
         """Execute and settle one delivery; give the outcome and whether it was acknowledged."""
         runtime = self.runtime
         delivery = self.delivery(body, **record)
         with runtime.keeper:
-            outcome = runtime.execution.execute(delivery, self.clock.now() + timedelta(seconds=60))
+            outcome = runtime.execution.execute(delivery, self.clock.now() + left)
             return outcome, runtime.settlement.settle(delivery, outcome)
 
     def run_long(self, body: str) -> tuple[Outcome, bool]:
-        """Execute and settle one delivery in an invocation that lasts as long as the worker's function may."""
-        runtime = self.runtime
-        delivery = self.delivery(body)
-        with runtime.keeper:
-            outcome = runtime.execution.execute(delivery, self.clock.now() + self.worker.function_timeout)
-            return outcome, runtime.settlement.settle(delivery, outcome)
+        """The same in an invocation that lasts as long as the worker's function may."""
+        return self.run(body, left=self.worker.function_timeout)
+
+    def rescue_all(self, *job_types: str) -> None:
+        """The sweeper's round through all shards: jobs of these types, or of all, whose message must be lost are sent anew."""
+        routes = dict.fromkeys(job_types or self.worker.job_types.by_name, self.worker.name)
+        counting = Counting(self.database, routes, self.clock)
+        rescue = Rescue(self.database, self.database, routes, self.clock, self.telemetry, counting)
+        for shard in range(SHARDS):
+            rescue.rescue(shard, self.clock.now() + timedelta(minutes=1))
 
     def handle(self, event: object, context: Any = None) -> dict[str, Any]:
         """Invoke the consumer."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -14,9 +13,10 @@ from ops.replay import CANARY
 from ops.report import Report, Stop
 from ops.selection import Selection
 from ops.verdict import Fate
-from shared.failpoints import Failpoint, armed
+from shared.failpoints import Failpoint
 from shared.job_record import Status
 from tests.dead_letters import House
+from tests.dying import Killed, dying
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 LETTERS = 2_000
 REPAIRED, BROKEN = "provider-was-down", "order-has-no-user"
 KILLED_AT = (Failpoint.REOPENED, Failpoint.COPIES_SENT, Failpoint.LETTERS_DELETED)
-
-
-class Killed(BaseException):
-    """The replay's process is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +85,10 @@ class Drill:
         assert len(self.house.dead()) == 2 * self.each, "and they are dead letters again"
 
     def _kill(self, point: Failpoint) -> None:
-        passed = Counter[Failpoint]()
         after = max(1, self.each // (300 if point is Failpoint.REOPENED else 50))
         replay = self.house.replaying(Selection(group=self.signatures[REPAIRED]), rate=50.0)
-
-        def die(at: Failpoint) -> None:
-            passed[at] += 1
-            if at is point and passed[at] > after:
-                raise Killed
-
         begun = self.house.clock.monotonic()
-        with armed(die):
+        with dying(point, after + 1):
             try:
                 replay.run()
             except Killed:

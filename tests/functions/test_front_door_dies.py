@@ -11,15 +11,12 @@ from functions import front_door, outbox_relay
 from shared.backends.acceptances import DynamoDBAcceptances
 from shared.errors import Unavailable
 from tests.door import Client, payload
+from tests.dying import Killed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tests.stack import Stack
-
-
-class Killed(BaseException):
-    """The process is gone."""
 
 
 def dies_after_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:

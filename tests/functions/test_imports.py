@@ -19,6 +19,7 @@ from shared.backends.aws import client
 from shared.failpoints import Failpoint, armed
 from shared.job_record import SYSTEM, Status, record_id
 from shared.outcome import Completed, DeadLettered, Waiting
+from tests.dying import Killed, dying
 from tests.functions.imports_case import HEADER, Case, message, rows
 from tests.stack import new_stack
 
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
 
     from local.valkey import Valkey
     from shared.outcome import Outcome
-
-
-class Killed(BaseException):
-    """The process ends here; nothing after it happens."""
 
 
 def test_r5_1_a_file_is_imported_and_its_bad_rows_are_reported_by_line_and_reason() -> None:
@@ -158,18 +155,11 @@ def test_r5_2_whoever_dies_on_the_way_each_row_is_written_once_and_each_refusal_
 
 def test_a_part_that_is_taken_over_does_not_write_its_first_rows_again() -> None:
     case = Case("spring.csv", HEADER + rows(ROWS_IN_PART))
-    passed: list[Failpoint] = []
-
-    def die(here: Failpoint) -> None:
-        passed.append(here)
-        if here is Failpoint.CHECKPOINTED and passed.count(here) == 4:  # one of the parent, three of its part
-            raise Killed
-
-    with armed(die):
+    with dying(Failpoint.CHECKPOINTED, 4) as passed:  # one of the parent, three of its part
         case.run(dies=Killed)
     assert len(case.written()) == ROWS_IN_PART
     # The parent's two (its splitting is one, and there is none more), and each batch of the part once.
-    assert passed.count(Failpoint.CHECKPOINTED) == 1 + ROWS_IN_PART // ROWS_AT_ONCE
+    assert passed[Failpoint.CHECKPOINTED] == 1 + ROWS_IN_PART // ROWS_AT_ONCE
 
 
 def test_a_dead_part_is_counted_and_its_replay_brings_its_rows() -> None:
@@ -209,12 +199,8 @@ def test_files_of_many_parts_are_split_in_steps_and_on_behind_them(*, dies: bool
                 case.world.delivery(message("large.jsonl")), case.clock.now() + case.world.worker.function_timeout
             )
 
-    def die(here: Failpoint) -> None:
-        if here is Failpoint.CHECKPOINTED:
-            raise Killed
-
     if dies:
-        with armed(die), pytest.raises(Killed):
+        with dying(Failpoint.CHECKPOINTED), pytest.raises(Killed):
             deliver()
         case.clock.pass_(timedelta(minutes=7))
     assert deliver() == Waiting()

@@ -19,6 +19,7 @@ from shared.failpoints import Failpoint, armed
 from shared.job_record import Status
 from shared.message import read_message
 from shared.outcome import DeadLettered, Failure
+from tests.dying import Killed, dying
 from tests.ops.desk import ME, Desk
 from tests.ops.letters import (
     QUEUE,
@@ -42,23 +43,11 @@ if TYPE_CHECKING:
 NEW = json.dumps({"order_id": "order-9", "payment_intent_id": "pi_9"})
 
 
-class Died(BaseException):
-    """The process is gone."""
-
-
 def desk_with(*keys: str) -> Desk:
     desk = Desk()
     for key in keys:
         bury(desk, key)
     return desk
-
-
-def dies_at(point: Failpoint) -> object:
-    def die(at: Failpoint) -> None:
-        if at is point:
-            raise Died
-
-    return armed(die)
 
 
 def test_letters_are_listed_with_what_they_died_of_and_nothing_personal() -> None:
@@ -294,7 +283,7 @@ def test_a_discard_that_dies_at_any_step_is_finished_by_the_same_command(tmp_pat
     desk = desk_with("k1", "k2")
     file = tmp_path / "a"
     words = ("dlq", "discard", "--all", "--why", "x", "--archive", str(file), "--yes")
-    with pytest.raises(Died), dies_at(point):  # type: ignore[attr-defined]
+    with pytest.raises(Killed), dying(point):
         desk.run(*words)
     assert desk.run(*words) == Exit.DONE
     assert dead(desk) == []
@@ -342,7 +331,7 @@ def test_an_edit_makes_a_new_job_that_names_the_old_one_which_ends() -> None:
 def test_an_edit_that_dies_at_any_step_is_the_same_job_when_it_is_said_again(point: Failpoint) -> None:
     desk = desk_with("k1")
     words = ("dlq", "edit", operation_of("k1"), "--payload", NEW, "--why", "wrong order")
-    with pytest.raises(Died), dies_at(point):  # type: ignore[attr-defined]
+    with pytest.raises(Killed), dying(point):
         desk.run(*words)
     assert dead(desk) == ["k1"]
     assert desk.run(*words) == Exit.DONE
@@ -528,7 +517,7 @@ def test_an_empty_id_means_no_letter_and_a_rate_is_a_number(words: tuple[str, ..
 
 def test_a_letter_whose_copy_was_taken_up_is_not_edited() -> None:
     desk = desk_with("k1")
-    with pytest.raises(Died), dies_at(Failpoint.COPIES_SENT):  # type: ignore[attr-defined]
+    with pytest.raises(Killed), dying(Failpoint.COPIES_SENT):
         desk.run("dlq", "replay", "--all", "--why", "x", "--canary", "0")
     desk.jobs.records[record_of("k1")] = replace(view(desk, "k1"), status=Status.COMPLETED)
     desk.clock.pass_(timedelta(seconds=61))
@@ -619,7 +608,7 @@ def test_a_redrive_of_aws_is_not_stopped_where_the_audit_cannot_be_written(monke
 def test_a_replay_that_finished_another_is_not_told_as_one_that_changed_nothing() -> None:
     desk = desk_with("k1")
     words = ("dlq", "replay", "--all", "--why", "x", "--canary", "0")
-    with pytest.raises(Died), dies_at(Failpoint.COPIES_SENT):  # type: ignore[attr-defined]
+    with pytest.raises(Killed), dying(Failpoint.COPIES_SENT):
         desk.run(*words)
     desk.jobs.records[record_of("k1")] = replace(view(desk, "k1"), status=Status.COMPLETED)
     bury(desk, "k2", death=4)

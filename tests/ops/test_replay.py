@@ -21,28 +21,17 @@ from shared.job_record import Replayed, Status
 from shared.outcome import Failure
 from shared.producer import NotTaken
 from tests.dead_letters import ME, House
+from tests.dying import Killed, dying
 from tests.world import START, body
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from ops.report import Report
     from shared.dead_letter_queue import Copy
 
 STEPS = (Failpoint.LETTERS_TAKEN, Failpoint.REOPENED, Failpoint.COPIES_SENT, Failpoint.LETTERS_DELETED)
 A, B = "cause-a", "cause-b"
-
-
-class Died(BaseException):
-    """The process is gone."""
-
-
-def dying_at(point: Failpoint) -> Callable[[Failpoint], None]:
-    def die(at: Failpoint) -> None:
-        if at is point:
-            raise Died
-
-    return die
 
 
 def house_with(*names: str, cause: str = A, **options: Any) -> House:
@@ -147,17 +136,8 @@ def test_dlq_04_a_replay_that_dies_at_any_step_loses_nothing_and_run_again_it_do
     names = [f"n{number}" for number in range(25)]
     house = house_with(*names)
     house.broken.clear()
-    passed = 0
-
-    def die(at: Failpoint) -> None:
-        nonlocal passed
-        if at is point:
-            passed += 1
-            if passed > after:
-                raise Died
-
     house.clock.meanwhile = None
-    with armed(die), pytest.raises(Died):
+    with dying(point, after + 1), pytest.raises(Killed):
         house.replay(canary=0, watches=False)
     there = set(house.dead()) | {json.loads(m.body)["payload"]["thing"] for m in house.queue.messages.values()}
     assert there == set(names)
@@ -173,12 +153,7 @@ def test_dlq_04_a_replay_that_dies_at_any_step_loses_nothing_and_run_again_it_do
 def test_a_replay_that_died_after_the_send_is_finished_by_the_next_one_though_the_job_has_ended() -> None:
     house = house_with("one")
     house.broken.clear()
-
-    def die(at: Failpoint) -> None:
-        if at is Failpoint.COPIES_SENT:
-            raise Died
-
-    with armed(die), pytest.raises(Died):
+    with dying(Failpoint.COPIES_SENT), pytest.raises(Killed):
         house.replay(watches=False)
     house.work()
     assert house.status("one") is Status.COMPLETED
@@ -190,13 +165,13 @@ def test_a_letter_that_sqs_moved_is_finished_too_where_its_replay_died_after_the
     house = House()
     house.send("one")
     (record,) = house.queue.receive()
-    with armed(dying_at(Failpoint.CLAIMED)), pytest.raises(Died):
+    with dying(Failpoint.CLAIMED), pytest.raises(Killed):
         house.world.execute(record["body"])
     for _ in range(house.queue.max_receives):
         house.clock.pass_(timedelta(minutes=5))
         house.queue.receive()
     assert house.dead() == ["one"]
-    with armed(dying_at(Failpoint.COPIES_SENT)), pytest.raises(Died):
+    with dying(Failpoint.COPIES_SENT), pytest.raises(Killed):
         house.replay(watches=False)
     house.work()
     assert house.status("one") is Status.COMPLETED
@@ -312,13 +287,7 @@ def test_loc_02_a_job_whose_attempts_ended_without_a_word_is_reopened_under_a_de
     moved_by_sqs(house, "one")
     house.send("one")
     (record,) = house.queue.receive()
-    point = Failpoint.CLAIMED
-
-    def die(at: Failpoint) -> None:
-        if at is point:
-            raise Died
-
-    with armed(die), pytest.raises(Died):
+    with dying(Failpoint.CLAIMED), pytest.raises(Killed):
         house.world.execute(record["body"])
     house.queue.delete(record["receiptHandle"])
     assert house.status("one") is Status.RUNNING
@@ -507,8 +476,8 @@ def test_a_reader_that_dies_gives_its_letters_back_by_the_queues_clock_at_the_la
     house = house_with(*(f"n{number}" for number in range(15)))
     assert len(house.desk.look(100).dossiers) == 15
     assert house.visible() == 15
-    with pytest.raises(Died), house.desk.taken(lambda _: True, 5):
-        raise Died
+    with pytest.raises(Killed), house.desk.taken(lambda _: True, 5):
+        raise Killed
     assert house.visible() == 15
 
 

@@ -28,6 +28,7 @@ from shared.lease import Lease
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Failed, Postponed, Retried, Unknown
 from shared.retry import Retry
 from shared.tag import Tag
+from tests.dying import Killed
 from tests.world import START, THINGS, Note, World, body, note_job
 
 if TYPE_CHECKING:
@@ -37,10 +38,6 @@ if TYPE_CHECKING:
 
 
 RECORD = record_id(SYSTEM, "note", "k1")
-
-
-class Killed(BaseException):
-    """The process ends here; nothing after it happens."""
 
 
 def raising(error: BaseException) -> Callable[[Note, UnitOfWork], object]:

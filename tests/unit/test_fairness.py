@@ -13,7 +13,6 @@ import pytest
 from shared import message as messages
 from shared.backends.memory_queue import Kept, MemoryQueue
 from shared.clock import Surroundings
-from shared.counting import Counting
 from shared.errors import Malformed, NewerVersion, OutcomeUnknown
 from shared.fairness import group_of, standard_group
 from shared.intake import Intake
@@ -21,11 +20,9 @@ from shared.job import JobTypes
 from shared.job_record import LOST_AFTER, SYSTEM, record_id
 from shared.limits import check_group
 from shared.message import Message, read_message
-from shared.outbox import SHARDS
 from shared.outcome import Because, Completed, Postponed
 from shared.producer import Producer
 from shared.relay import Relay
-from shared.rescue import Rescue
 from tests.world import Counter, FakeClock, Note, World, body, note_job
 
 if TYPE_CHECKING:
@@ -130,16 +127,7 @@ def test_a_clients_job_is_its_owners_also_when_it_is_sent_anew(owner: str) -> No
     world = World.of()
     door_of(world).accept(owner, "note", "k", '{"thing":"a"}')
     world.clock.pass_(LOST_AFTER + timedelta(hours=1))
-    rescue = Rescue(
-        world.database,
-        world.database,
-        {"note": "notes"},
-        world.clock,
-        world.telemetry,
-        Counting(world.database, {"note": "notes"}, world.clock),
-    )
-    for shard in range(SHARDS):
-        rescue.rescue(shard, world.clock.now() + timedelta(minutes=1))
+    world.rescue_all()
     assert group_after_sending(world) == [group_of(owner)] * 2
 
 
@@ -151,16 +139,7 @@ def test_a_rescued_job_of_the_system_has_no_tenant() -> None:
     world = World.of(busy)
     world.execute(body())
     world.clock.pass_(LOST_AFTER + timedelta(hours=1))
-    rescue = Rescue(
-        world.database,
-        world.database,
-        {"note": "notes"},
-        world.clock,
-        world.telemetry,
-        Counting(world.database, {"note": "notes"}, world.clock),
-    )
-    for shard in range(SHARDS):
-        rescue.rescue(shard, world.clock.now() + timedelta(minutes=1))
+    world.rescue_all()
     assert group_after_sending(world) == [None]
 
 

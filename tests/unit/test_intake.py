@@ -12,15 +12,12 @@ import pytest
 
 from shared.acceptance import Overtaken
 from shared.clock import Surroundings
-from shared.counting import Counting
 from shared.errors import DeadLetter, Malformed, Unavailable
 from shared.intake import BODY_BYTES, Intake, OtherPayloadForKey, Outdated, TooLarge, UnknownJobType
 from shared.job import JobTypes, Unique
 from shared.job_record import LOST_AFTER, RETENTION, SYSTEM, record_id
 from shared.operation import OperationStatus
-from shared.outbox import SHARDS
 from shared.outcome import Completed, DeadLettered, Duplicate, Failed, Postponed
-from shared.rescue import Rescue
 from shared.worker import Worker
 from tests.world import START, Counter, World, note_job
 
@@ -249,14 +246,9 @@ def test_a_message_that_names_its_record_never_begins_that_record_again() -> Non
 def test_g10_a_clients_job_is_rescued_as_its_owners() -> None:
     door = Door()
     accepted = door.intake.accept("user-1", "note", "k", BODY)
-    database, clock = door.world.database, door.world.clock
-    clock.pass_(LOST_AFTER)
-    rescue = Rescue(
-        database, database, {"note": "notes"}, clock, door.world.telemetry, Counting(database, {"note": "notes"}, clock)
-    )
+    door.world.clock.pass_(LOST_AFTER)
     before = door.sent()
-    for shard in range(SHARDS):
-        rescue.rescue(shard, clock.now())
+    door.world.rescue_all()
     (anew,) = [body for body in door.sent() if body not in before]
     assert door.run(anew) == Completed(1)
     seen = door.intake.look("user-1", accepted.operation.operation_id)

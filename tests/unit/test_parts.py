@@ -29,6 +29,7 @@ from shared.rescue import Rescue
 from shared.retry import Retry
 from shared.splitting import PartResult
 from shared.worker import Worker
+from tests.dying import Killed, dying
 from tests.world import START, THINGS, World
 
 if TYPE_CHECKING:
@@ -39,10 +40,6 @@ if TYPE_CHECKING:
 
 RECORD = record_id(SYSTEM, "whole", "k1")
 BODY = json.dumps({"job_type": "whole", "idempotency_key": "k1", "payload": {"parts": 5}})
-
-
-class Killed(BaseException):
-    """The process ends here; nothing after it happens."""
 
 
 class Whole(Payload):
@@ -145,11 +142,7 @@ class Family:
     def look(self) -> None:
         """The sweeper's round, when it is time to look."""
         self.clock.pass_(LOOK_EVERY)
-        rescue = Rescue(
-            self.database, self.database, {"whole": "notes"}, self.clock, self.world.telemetry, self.counting
-        )
-        for shard in range(SHARDS):
-            rescue.rescue(shard, self.clock.now() + timedelta(minutes=1))
+        self.world.rescue_all("whole")
 
 
 EVERYTHING = {**{f"piece/{number}": 1 for number in range(5)}, "whole": 1}
@@ -272,14 +265,7 @@ def test_whoever_counts_may_die_anywhere_and_the_parent_ends_once(point: Failpoi
     family = Family()
     family.world.run(BODY)
     bodies, deaths = family.messages(), 0
-    passed: list[Failpoint] = []
-
-    def die(here: Failpoint) -> None:
-        passed.append(here)
-        if here is point and passed.count(here) == after + 1:
-            raise Killed
-
-    with armed(die):
+    with dying(point, after + 1):
         for body in bodies:
             family.world.run(body)
             try:
@@ -296,14 +282,7 @@ def test_whoever_counts_may_die_anywhere_and_the_parent_ends_once(point: Failpoi
 @pytest.mark.parametrize("after", range(3))
 def test_whoever_splits_may_die_anywhere_and_no_part_is_split_off_twice(point: Failpoint, after: int) -> None:
     family = Family()
-    passed: list[Failpoint] = []
-
-    def die(here: Failpoint) -> None:
-        passed.append(here)
-        if here is point and passed.count(here) == after + 1:
-            raise Killed
-
-    with armed(die):
+    with dying(point, after + 1):
         if point is Failpoint.CHECKPOINTED or after == 0:
             with pytest.raises(Killed):
                 family.world.run(BODY)
@@ -506,12 +485,7 @@ def test_cancelling_a_parent_that_is_being_split_ends_the_splitting() -> None:
 def test_cancelling_a_parent_that_is_between_two_attempts_ends_it_at_the_next() -> None:
     owned = Owned()
     family = owned.family
-
-    def die(point: Failpoint) -> None:
-        if point is Failpoint.CHECKPOINTED:
-            raise Killed
-
-    with armed(die), pytest.raises(Killed):
+    with dying(Failpoint.CHECKPOINTED), pytest.raises(Killed):
         family.world.run(owned.first[0])
     owned.cancel()
     family.clock.pass_(timedelta(minutes=2))

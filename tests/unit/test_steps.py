@@ -16,6 +16,7 @@ from shared.errors import CacheUnavailable, DeclarationError, Refused, Unavailab
 from shared.failpoints import Failpoint, armed
 from shared.job_record import SYSTEM, Status, record_id
 from shared.outcome import Because, Cancelled, Completed, DeadLettered, Postponed, Retried, Unknown
+from tests.dying import Killed, dying
 from tests.unit.test_unit_of_work import Case
 from tests.world import START, THINGS, Note, World, body
 
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
 
 RECORD = record_id(SYSTEM, "note", "k1")
 STEPS = 4
-
-
-class Killed(BaseException):
-    """The process ends here; nothing after it happens."""
 
 
 class Breaking:
@@ -92,14 +89,7 @@ def test_i20_a_job_that_is_killed_at_a_step_goes_on_behind_the_last_that_was_com
     point: Failpoint, after: int
 ) -> None:
     world = stepping(lambda number, work: world.clock.pass_(timedelta(seconds=2)))
-    passed: list[Failpoint] = []
-
-    def die(here: Failpoint) -> None:
-        passed.append(here)
-        if here is point and passed.count(here) > after:
-            raise Killed
-
-    with armed(die), pytest.raises(Killed):
+    with dying(point, after + 1), pytest.raises(Killed):
         world.execute(body())
     committed = after if point is Failpoint.PROGRESS_TOLD else after + 1
     assert world.database.view(RECORD).checkpoints == committed
@@ -381,12 +371,7 @@ def test_g5_a_call_that_cannot_be_repeated_is_made_once_a_step_and_by_whichever_
 
 def test_g5_a_call_whose_step_was_not_committed_is_not_repeated() -> None:
     world, calls = calling(BANK)
-
-    def die(point: Failpoint) -> None:
-        if point is Failpoint.CALLED and len(calls) == 2:
-            raise Killed
-
-    with armed(die), pytest.raises(Killed):
+    with dying(Failpoint.CALLED, 2), pytest.raises(Killed):
         world.execute(body())
     world.clock.pass_(timedelta(minutes=2))
     assert world.execute(body()) == Unknown()
@@ -404,12 +389,7 @@ def test_a_key_is_as_old_as_its_step_and_not_as_the_job() -> None:
 
 def test_a_key_that_its_step_used_days_ago_is_too_old_still() -> None:
     world, calls = calling(SHOP)
-
-    def die(point: Failpoint) -> None:
-        if point is Failpoint.CALLED and len(calls) == 2:
-            raise Killed
-
-    with armed(die), pytest.raises(Killed):
+    with dying(Failpoint.CALLED, 2), pytest.raises(Killed):
         world.execute(body())
     world.clock.pass_(timedelta(hours=30))
     outcome = world.execute(body())
@@ -432,16 +412,12 @@ def test_what_a_step_has_done_outside_is_written_although_the_job_is_to_end() ->
 
 def test_a_job_that_is_to_end_finds_out_first_whether_its_call_was_done() -> None:
     world, calls = calling(BANK)
-
-    def die(point: Failpoint) -> None:
-        if point is Failpoint.CALLED and len(calls) == 2:
-            raise Killed
-
-    with armed(die), pytest.raises(Killed):
+    with dying(Failpoint.CALLED, 2), pytest.raises(Killed):
         world.execute(body())
     world.database.cancel(RECORD, SYSTEM, world.clock.now())
     world.clock.pass_(timedelta(minutes=2))
     assert world.execute(body()) == Unknown()
+    assert len(calls) == 2
 
 
 @pytest.mark.parametrize("ends", ["cancelled", "spent"])
@@ -450,13 +426,7 @@ def test_i37_the_last_steps_tags_are_dropped_although_the_handler_never_runs_aga
     world.cache = cache = Breaking(world.cache)
     cache.is_broken = False
     for _ in range(3 if ends == "spent" else 1):
-        count = len(things(world))
-
-        def die(point: Failpoint, count: int = count) -> None:
-            if point is Failpoint.CHECKPOINTED:
-                raise Killed
-
-        with armed(die), pytest.raises(Killed):
+        with dying(Failpoint.CHECKPOINTED), pytest.raises(Killed):
             world.execute(body())
         world.clock.pass_(timedelta(minutes=30))
     if ends == "cancelled":

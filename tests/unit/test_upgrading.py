@@ -14,16 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.clock import Surroundings
-from shared.counting import Counting
 from shared.errors import DeclarationError, Malformed
 from shared.intake import Intake, OtherPayloadForKey
 from shared.job import JobTypes, job
 from shared.job_record import LOST_AFTER, SYSTEM, record_id
 from shared.message import payload_of, read_message, typed_payload
-from shared.outbox import SHARDS
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Postponed, Retried
 from shared.payload import Payload
-from shared.rescue import Rescue
 from shared.strict_json import json_text
 from shared.upgrading import upgraded
 from shared.worker import Worker
@@ -270,16 +267,7 @@ def test_a_record_keeps_the_payload_as_it_came_with_its_version_and_it_is_rescue
     view = world.database.view(record_id(SYSTEM, "note", "k1"))
     assert (view.version, view.payload) == (1, '{"thing":"a"}')
     world.clock.pass_(LOST_AFTER + timedelta(hours=1))
-    rescue = Rescue(
-        world.database,
-        world.database,
-        {"note": "notes"},
-        world.clock,
-        world.telemetry,
-        Counting(world.database, {"note": "notes"}, world.clock),
-    )
-    for shard in range(SHARDS):
-        rescue.rescue(shard, world.clock.now() + timedelta(minutes=1))
+    world.rescue_all()
     (posting,) = world.database.outbox.values()
     again = world_of(second(), shares=world)
     assert again.execute(posting.body) == Completed(2)

@@ -28,6 +28,7 @@ from shared.payload import Payload
 from shared.rate import Rate
 from shared.way import BELIEVED
 from shared.worker import Worker
+from tests.dying import Killed
 from tests.world import World, body, note_job
 
 if TYPE_CHECKING:
@@ -295,9 +296,6 @@ def test_i21_a_call_without_a_key_that_got_no_answer_is_not_made_again() -> None
 
 def test_i21_a_take_over_that_finds_an_intent_makes_no_call() -> None:
     shop = Shop(keys=Keys.NOT_TAKEN)
-
-    class Killed(BaseException):
-        pass
 
     def dies(*_: object) -> Reply:
         shop.calls += 1
