@@ -1,6 +1,7 @@
 """The heartbeat of one long job: prolongs its claim and hides its message, each a few beats ahead.
 
-So a crash is repaired in seconds, although the queue's own visibility timeout is long.
+Its first beat comes right after the receipt. From then on a crash is repaired in seconds; whoever dies before it leaves the
+message to the queue's own visibility timeout, which is long.
 
 It stops at the job's deadline, where it is refused, and at SQS's 12 hours from the receipt. A job whose heart has
 stopped is told before its next step.

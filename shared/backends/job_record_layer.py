@@ -17,6 +17,7 @@ from aws_lambda_powertools.utilities.idempotency.persistence.dynamodb import Dyn
 from botocore.exceptions import ClientError
 
 from shared.backends.job_record_claims import begin_anew, take
+from shared.backends.job_record_ends import HELD, ended, settled, stepped
 from shared.backends.job_record_item import (
     LOOK_AT,
     OPEN,
@@ -26,15 +27,12 @@ from shared.backends.job_record_item import (
     watched_from,
     write_failure,
     write_progress,
-    write_split,
-    write_tag,
-    write_tally,
 )
 from shared.backends.outbox import write_posting
 from shared.backends.parts import write_block, write_part
 from shared.claim import Granted
 from shared.clock import to_millis
-from shared.job_record import ENDED, EXPIRY_MARGIN, RETENTION, Status
+from shared.job_record import ENDED, RETENTION, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,14 +40,13 @@ if TYPE_CHECKING:
 
     from shared.backends.dynamodb import DynamoDBItems
     from shared.claim import Claim
-    from shared.commit import Checkpoint, Commit, Progress, Reconciliation, Release
+    from shared.commit import Checkpoint, Commit, Progress, Release
     from shared.job_record import Hold, JobView
     from shared.message import Message
     from shared.outcome import Failure
     from shared.parts import Part
 
 
-_HELD = "#token = :token AND #status = :running"
 _NOTED = "failures = list_append(if_not_exists(failures, :no_failures), :failures)"
 
 
@@ -136,34 +133,17 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
 
     def _update_record(self, data_record: DataRecord) -> None:  # noqa: ARG002 - Powertools' signature
         """Commit: the record's end, the unit of work and the outbox in one transaction."""
-        settled = [self._reconciliation(reconciliation) for reconciliation in self.commit.reconciliations]
-        self._transact([self._end(), *settled], self.commit, self.hold.token[:36])
+        others = [
+            self._at(each.record, settled(each, self.commit.tags, self.now)) for each in self.commit.reconciliations
+        ]
+        end = self._at(self.hold.record, ended(self.hold, self.commit, self.now))
+        self._transact([end, *others], self.commit, self.hold.token[:36])
 
     def write_step(self, checkpoint: Checkpoint, *, although_cancelling: bool = False) -> None:
         """A checkpoint: the record still held, what the step has staged and the outbox in one transaction."""
-        values: dict[str, Any] = {
-            ":token": {"S": self.hold.token},
-            ":running": {"S": Status.RUNNING.value},
-            ":now": {"S": self.now.isoformat()},
-            ":number": {"N": str(checkpoint.number)},
-            ":state": {"S": checkpoint.state},
-            ":tags": {"L": [write_tag(tag) for tag in checkpoint.tags]},
-        }
-        sets = (
-            "updated_at = :now, stepped_at = :now, checkpoints = :number, checkpoint = :state, checkpoint_tags = :tags"
+        held = self._at(
+            self.hold.record, stepped(self.hold, checkpoint, self.now, although_cancelling=although_cancelling)
         )
-        intents = {f"#intent{place}": name for place, name in enumerate(sorted(checkpoint.settled))}
-        removes = f" REMOVE {', '.join(f'intents.{name}' for name in intents)}" if intents else ""
-        if checkpoint.progress is not None:
-            sets += ", progress = :progress"
-            values[":progress"] = write_progress(checkpoint.progress)
-        if checkpoint.split is not None:
-            sets += ", #split = :split"
-            values[":split"] = write_split(checkpoint.split)
-        once = "(attribute_not_exists(checkpoints) OR checkpoints < :number)"
-        once += "" if although_cancelling else " AND attribute_not_exists(cancelling)"
-        held = self._conditional(self.hold.record, f"SET {sets}{removes}", f"{_HELD} AND {once}", values)
-        held["Update"]["ExpressionAttributeNames"] |= intents
         # Each transaction of an attempt has a name of its own.
         name = f"{self.hold.token[:24]}{'+' if although_cancelling else '-'}{checkpoint.number:011}"
         self._transact([held, *self._split(checkpoint.parts)], checkpoint, name)
@@ -190,64 +170,11 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             entries.append({"Put": {"TableName": self.outbox_table, "Item": item, **fresh}})
         self.client.transact_write_items(TransactItems=entries, ClientRequestToken=name)  # type: ignore[arg-type]
 
-    def _end(self) -> dict[str, Any]:
-        commit = self.commit
-        sets = ["#status = :status", "updated_at = :now", "ended_at = :now", "tags = :tags"]
-        values: dict[str, Any] = {
-            ":token": {"S": self.hold.token},
-            ":running": {"S": Status.RUNNING.value},
-            ":tags": {"L": [write_tag(tag) for tag in commit.tags]},
-        }
-        if commit.failure is not None:
-            sets += ["last_failure = :failure", "first_failure = if_not_exists(first_failure, :failure)"]
-            values[":failure"] = write_failure(commit.failure)
-        if commit.progress is not None:
-            sets.append("progress = :progress")
-            values[":progress"] = write_progress(commit.progress)
-        if commit.tally is not None:
-            sets.append("tally = :tally")
-            values[":tally"] = write_tally(commit.tally)
-        removes = ["#until", OPEN, *self._finish(commit.status, commit.result, sets, values)]
-        update = f"SET {', '.join(sets)} REMOVE {', '.join(removes)}"
-        return self._conditional(self.hold.record, update, _HELD, values)
-
-    def _reconciliation(self, reconciliation: Reconciliation) -> dict[str, Any]:
-        # The tags go along: a copy of the settled job's message repeats the invalidation of this commit.
-        sets = ["#status = :status", "updated_at = :now", "ended_at = :now", "tags = :tags"]
-        values: dict[str, Any] = {
-            ":unknown": {"S": Status.UNKNOWN.value},
-            ":tags": {"L": [write_tag(tag) for tag in self.commit.tags]},
-        }
-        removes = self._finish(reconciliation.status, reconciliation.result, sets, values)
-        if reconciliation.status is Status.RETRYING:  # it runs again: the message sent anew is a first copy
-            sets += ["#death = :none", f"{UNENDED} = :shard", f"{LOOK_AT} = :look_at"]
-            watched = watched_from(reconciliation.record, self.now)
-            values |= {":none": {"N": "0"}, ":shard": watched[UNENDED], ":look_at": watched[LOOK_AT]}
-            # Nothing of before was done, or it is behind a checkpoint: its keys are new.
-            removes = [*removes, "intents", "begun_at", "stepped_at"]
-            if reconciliation.checkpoint is not None:
-                sets += ["checkpoint = :state", "checkpoints = if_not_exists(checkpoints, :none) + :one"]
-                values |= {":state": {"S": reconciliation.checkpoint}, ":one": {"N": "1"}}
-        update = f"SET {', '.join(sets)}" + (f" REMOVE {', '.join(removes)}" if removes else "")
-        return self._conditional(reconciliation.record, update, "#status = :unknown", values)
-
-    def _finish(self, status: Status, result: str | None, sets: list[str], values: dict[str, Any]) -> list[str]:
-        """Add what every end sets; give what it removes. Only what is final expires, and drops its payload."""
-        values[":status"] = {"S": status.value}
-        values[":now"] = {"S": self.now.isoformat()}
-        if result is not None:
-            sets.append("#data = :data")
-            values[":data"] = {"S": result}
-        if status not in ENDED - {Status.UNKNOWN}:
-            return []
-        sets += ["#expires = :expires", "#ttl = :ttl"]
-        values[":expires"] = {"N": str(self._get_expiry_timestamp())}
-        values[":ttl"] = {"N": str(int((self.now + RETENTION + EXPIRY_MARGIN).timestamp()))}
-        return ["payload", "checkpoint", "checkpoint_tags"]
-
     def _conditional(self, record: str, update: str, condition: str, values: dict[str, Any]) -> dict[str, Any]:
-        place = {"TableName": self.table_name, "Key": self._get_key(record)}
-        return {"Update": {**place, **conditional(update, condition, values)}}
+        return self._at(record, conditional(update, condition, values))
+
+    def _at(self, record: str, expressions: dict[str, Any]) -> dict[str, Any]:
+        return {"Update": {"TableName": self.table_name, "Key": self._get_key(record), **expressions}}
 
     def _delete_record(self, data_record: DataRecord) -> None:  # noqa: ARG002 - Powertools' signature
         """Give back: the record stays, as retrying, with what went wrong and when the next attempt may begin."""
@@ -274,7 +201,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             if not release.gives_attempt_back:
                 sets += f", {_NOTED}"
                 values |= _noted(release.failure)
-        update = self._conditional(self.hold.record, f"SET {sets} REMOVE #until", _HELD, values)
+        update = self._conditional(self.hold.record, f"SET {sets} REMOVE #until", HELD, values)
         self.client.update_item(**update["Update"])
 
     def prolong(self, until: datetime) -> None:
@@ -285,7 +212,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             ":now": {"S": self.now.isoformat()},
             ":until": {"N": str(to_millis(until))},
         }
-        update = self._conditional(self.hold.record, "SET #until = :until, updated_at = :now", _HELD, values)
+        update = self._conditional(self.hold.record, "SET #until = :until, updated_at = :now", HELD, values)
         self.client.update_item(**update["Update"])
 
     def note_progress(self, progress: Progress) -> None:
@@ -295,7 +222,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             ":running": {"S": Status.RUNNING.value},
             ":progress": write_progress(progress),
         }
-        update = self._conditional(self.hold.record, "SET progress = :progress", _HELD, values)
+        update = self._conditional(self.hold.record, "SET progress = :progress", HELD, values)
         self.client.update_item(**update["Update"])
 
     def bury_unbegun(self, message: Message, failure: Failure, now: datetime) -> None:

@@ -60,16 +60,16 @@ HELD = '"#token = :token AND #status = :running"'
 MUTANTS = (
     Mutant(
         "a commit needs the attempt's token",
-        LAYER,
-        "return self._conditional(self.hold.record, update, _HELD, values)",
-        'return self._conditional(self.hold.record, update, "#status = :running OR :token = :token", values)',
+        "shared/backends/job_record_ends.py",
+        "return conditional(update, HELD, values)",
+        'return conditional(update, "#status = :running OR #token = :token", values)',
         RECORDS,
     ),
     Mutant(
         "giving a claim back needs the attempt's token",
         LAYER,
-        'f"SET {sets} REMOVE #until", _HELD, values',
-        'f"SET {sets} REMOVE #until", "#status = :running OR :token = :token", values',
+        'f"SET {sets} REMOVE #until", HELD, values',
+        'f"SET {sets} REMOVE #until", "#status = :running OR #token = :token", values',
         RECORDS,
     ),
     Mutant(
@@ -116,14 +116,14 @@ MUTANTS = (
     ),
     Mutant(
         "an unknown job is settled once",
-        LAYER,
+        "shared/backends/job_record_ends.py",
         '"#status = :unknown"',
         '"attribute_exists(id) OR :unknown = :unknown"',
         RECORDS,
     ),
     Mutant(
         "what is not final never expires",
-        LAYER,
+        "shared/backends/job_record_ends.py",
         "if status not in ENDED - {Status.UNKNOWN}:",
         "if status not in ENDED:",
         RECORDS,
@@ -493,8 +493,8 @@ MUTANTS = (
     ),
     Mutant(
         "a settled job takes over the tags of its commit",
-        LAYER,
-        '":tags": {"L": [write_tag(tag) for tag in self.commit.tags]},',
+        "shared/backends/job_record_ends.py",
+        '":tags": {"L": [write_tag(tag) for tag in tags]},',
         '":tags": {"L": []},',
         RECORDS,
     ),
@@ -1180,8 +1180,8 @@ MUTANTS = (
     Mutant(
         "a claim is prolonged by its holder alone",
         LAYER,
-        '"SET #until = :until, updated_at = :now", _HELD, values',
-        '"SET #until = :until, updated_at = :now", "#status = :running OR :token = :token", values',
+        '"SET #until = :until, updated_at = :now", HELD, values',
+        '"SET #until = :until, updated_at = :now", "#status = :running OR #token = :token", values',
         RECORDS,
     ),
     Mutant(
@@ -2221,7 +2221,7 @@ MUTANTS = (
     ),
     Mutant(
         "a committed end makes room in the quota",
-        LAYER,
+        "shared/backends/job_record_ends.py",
         'removes = ["#until", OPEN, *',
         'removes = ["#until", *',
         OWNED_JOBS,
@@ -3446,7 +3446,7 @@ MUTANTS = (
     ),
     Mutant(
         "a reconciliation that found nothing done clears intents and age",
-        "shared/backends/job_record_layer.py",
+        "shared/backends/job_record_ends.py",
         'removes = [*removes, "intents", "begun_at", "stepped_at"]',
         "removes = [*removes]",
         "tests/conformance/test_intents.py",
@@ -4307,14 +4307,14 @@ MUTANTS = (
     ),
     Mutant(
         "a checkpoint needs the attempt's token",
-        "shared/backends/job_record_layer.py",
-        'f"{_HELD} AND {once}"',
+        "shared/backends/job_record_ends.py",
+        'f"{HELD} AND {once}"',
         'f"(#status = :running OR #token = :token) AND {once}"',
         "tests/conformance/test_checkpoints.py",
     ),
     Mutant(
         "a checkpoint is written once",
-        "shared/backends/job_record_layer.py",
+        "shared/backends/job_record_ends.py",
         'once = "(attribute_not_exists(checkpoints) OR checkpoints < :number)"',
         'once = "(attribute_not_exists(checkpoints) OR checkpoints < :number OR checkpoints >= :number)"',
         "tests/conformance/test_checkpoints.py",
@@ -4329,7 +4329,7 @@ MUTANTS = (
     Mutant(
         "progress is told by the holder alone",
         "shared/backends/job_record_layer.py",
-        '"SET progress = :progress", _HELD, values',
+        '"SET progress = :progress", HELD, values',
         '"SET progress = :progress", "#status = :running OR #token = :token", values',
         "tests/conformance/test_checkpoints.py",
     ),
@@ -4552,7 +4552,7 @@ MUTANTS = (
     ),
     Mutant(
         "a job that is to end begins no further step",
-        "shared/backends/job_record_layer.py",
+        "shared/backends/job_record_ends.py",
         " AND attribute_not_exists(cancelling)",
         "",
         "tests/conformance/test_parts.py",
@@ -4734,9 +4734,9 @@ MUTANTS = (
     ),
     Mutant(
         "a job's end carries the tally that it counted",
-        "shared/backends/job_record_layer.py",
-        "        if commit.tally is not None:\n",
-        "        if False:\n",
+        "shared/backends/job_record_ends.py",
+        "    if commit.tally is not None:\n",
+        "    if False:\n",
         "tests/conformance/test_parts.py",
     ),
     Mutant(
@@ -5000,7 +5000,7 @@ MUTANTS = (
     ),
     Mutant(
         "a reconciled job's keys are new although it had steps",
-        "shared/backends/job_record_layer.py",
+        "shared/backends/job_record_ends.py",
         '"intents", "begun_at", "stepped_at"]',
         '"intents", "begun_at"]',
         "tests/conformance/test_checkpoints.py",
