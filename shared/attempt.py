@@ -93,6 +93,7 @@ class Attempts:
         try:
             if work.steps is not None:
                 work.steps.resume()
+            self._go_on_unless_cancelled(granted)
             commit = commit_of(run.job(run.payload, work), work)
             tags = work.staged.tags
             failpoint(Failpoint.HANDLED)
@@ -101,9 +102,8 @@ class Attempts:
             return self._stopped(run, granted, work, error)
         except (PartsUnderWay, CancelAsked) as error:
             view = granted.view if work.steps is None else work.steps.view
-            return (
-                self.cancelled(run, granted, view) if isinstance(error, CancelAsked) else self._wait(run, granted, view)
-            )
+            end = self._cancelled if isinstance(error, CancelAsked) else self._wait
+            return end(run, granted, view)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is classified here, once
             return self._failed(run, granted, error, work.calls.way)
         failpoint(Failpoint.COMMITTED)
@@ -111,7 +111,26 @@ class Attempts:
             self._tell_tally(work.steps.view)
         return Committed(tags)
 
-    def cancelled(self, run: Run, granted: Granted, view: JobView) -> Outcome:
+    def _go_on_unless_cancelled(self, granted: Granted) -> None:
+        """Return unless the job is not wanted any more, or is a part that never began of one that is not.
+
+        Raises:
+            CancelAsked: it is so.
+        """
+        view = granted.view
+        # Whether a call that cannot be repeated was done is found out first: the handler runs into it.
+        is_cancelled = view.cancelling and not view.intents
+        if view.place is not None and granted.begins:
+            try:
+                parent = self.records.view(view.place.parent)
+            except Unavailable:
+                return  # it runs, as it would have a moment earlier
+            is_cancelled = parent is not None and (parent.cancelling or parent.status is Status.CANCELLED)
+        if is_cancelled:
+            message = "The job is not wanted any more."
+            raise CancelAsked(message)
+
+    def _cancelled(self, run: Run, granted: Granted, view: JobView) -> Outcome:
         """End a job that is not wanted any more. One that is split waits for its parts first: those that have begun end."""
         try:
             tally = None if view.split is None else self.counting.parts.tally(view.split)

@@ -26,7 +26,6 @@ from shared.claim import Answer, Ended, Granted, HeldByOther, KeyReused, NotAcce
 from shared.errors import CacheUnavailable, Malformed, NewerVersion, Refused, SettingsError, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.job import WithoutLease
-from shared.job_record import Status
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Outcome, Postponed, failure_of, told
 from shared.splitting import Splitting
 from shared.steps import Steps
@@ -89,7 +88,6 @@ class Execution:
             self._admit(prepared)
             self._lease(prepared)
             granted = self._claim(prepared)
-            self._go_on_unless_cancelled(prepared, granted)
             tags = self._attempt(prepared, granted)
             self._invalidate(prepared, tags)
             outcome = Completed(granted.attempt)
@@ -188,21 +186,6 @@ class Execution:
                 raise _LeavesEarly(_hopeless(run, answer, now))
             case _:
                 assert_never(answer)
-
-    def _go_on_unless_cancelled(self, prepared: Prepared, granted: Granted) -> None:
-        """Return unless the job is not wanted any more, or is a part that never began of one that is not."""
-        view = granted.view
-        # Whether a call that cannot be repeated was done is found out first: the handler runs into it.
-        is_cancelled = view.cancelling and not view.intents
-        if view.place is not None and granted.begins:
-            try:
-                parent = self.records.view(view.place.parent)
-            except Unavailable:
-                return  # it runs, as it would have a moment earlier
-            is_cancelled = parent is not None and (parent.cancelling or parent.status is Status.CANCELLED)
-        if is_cancelled:
-            self._drop_step(prepared, view.checkpoint_tags)
-            raise _LeavesEarly(self.attempts.cancelled(prepared.run, granted, view))
 
     def _attempt(self, prepared: Prepared, granted: Granted) -> tuple[Tag, ...]:
         run = prepared.run

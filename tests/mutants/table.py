@@ -4566,14 +4566,14 @@ MUTANTS = (
     ),
     Mutant(
         "a part whose parent is cancelled does not begin",
-        "shared/execution.py",
+        "shared/attempt.py",
         "            is_cancelled = parent is not None and (parent.cancelling or parent.status is Status.CANCELLED)\n",
         "            is_cancelled = False\n",
         "tests/unit/test_parts.py",
     ),
     Mutant(
         "a part that has begun ends by itself",
-        "shared/execution.py",
+        "shared/attempt.py",
         "        if view.place is not None and granted.begins:\n",
         "        if view.place is not None:\n",
         "tests/unit/test_parts.py",
@@ -4755,7 +4755,7 @@ MUTANTS = (
     ),
     Mutant(
         "parts of a parent that people have ended do not begin",
-        "shared/execution.py",
+        "shared/attempt.py",
         "(parent.cancelling or parent.status is Status.CANCELLED)",
         "parent.cancelling",
         "tests/unit/test_parts.py",
@@ -4930,16 +4930,16 @@ MUTANTS = (
     ),
     Mutant(
         "a job that is to end finds out first whether its call was done",
-        "shared/execution.py",
+        "shared/attempt.py",
         "is_cancelled = view.cancelling and not view.intents",
         "is_cancelled = view.cancelling",
         "tests/unit/test_steps.py",
     ),
     Mutant(
         "the last step's tags are dropped before a cancelled job ends",
-        "shared/execution.py",
-        "            self._drop_step(prepared, view.checkpoint_tags)\n",
-        "",
+        "shared/attempt.py",
+        "                work.steps.resume()\n            self._go_on_unless_cancelled(granted)\n",
+        "                self._go_on_unless_cancelled(granted)\n                work.steps.resume()\n",
         "tests/unit/test_steps.py",
     ),
     Mutant(

@@ -443,6 +443,24 @@ def test_i37_the_last_steps_tags_are_dropped_although_the_handler_never_runs_aga
     assert last in cache.dropped
 
 
+def test_a_job_that_is_to_end_spends_no_attempt_on_a_redis_that_is_gone() -> None:
+    world = stepping()
+    world.cache = cache = Breaking(world.cache)
+    cache.is_broken = False
+    with dying(Failpoint.CHECKPOINTED), pytest.raises(Killed):
+        world.execute(body())
+    world.database.cancel(RECORD, SYSTEM, world.clock.now())
+    world.clock.pass_(timedelta(minutes=30))
+    for _ in range(10):
+        cache.is_broken = True
+        outcome = world.execute(body())
+        assert isinstance(outcome, Postponed)
+        assert outcome.because is Because.INVALIDATION_FAILED
+        assert world.database.view(RECORD).attempts == 1
+        world.clock.pass_(timedelta(minutes=30))
+    assert world.execute(body()) == Cancelled()
+
+
 def test_a_step_that_was_committed_after_the_deadline_is_no_failure() -> None:
     seconds = iter([3, 8, 3, 8])
     world = stepping(lambda number, work: world.clock.pass_(timedelta(seconds=next(seconds))), needs=1)
