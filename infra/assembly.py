@@ -16,7 +16,8 @@ import time
 from typing import TYPE_CHECKING
 
 from infra.built import BUILD
-from infra.settings import ROOT
+from infra.names import stack_name
+from infra.settings import ROOT, load_stage
 from shared.errors import DeclarationError, SettingsError, TahanError
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def synthesise(stage: str, *, progress: Callable[[str], object] = print) -> Path
 
 def template_path(assembly: Path, stage: str) -> Path:
     """The template of the stage's stack in its assembly."""
-    return assembly / f"tahan-{stage}.template.json"
+    return assembly / f"{stack_name(load_stage(stage))}.template.json"
 
 
 def _need_node() -> None:

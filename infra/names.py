@@ -24,7 +24,7 @@ def camel(name: str) -> str:
 
 def stack_name(stage: Stage) -> str:
     """The name of a stage's stack."""
-    return f"tahan-{stage.name}"
+    return f"{stage.prefix}-{stage.name}"
 
 
 def module_of(worker: Worker) -> str:

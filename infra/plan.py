@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from infra.names import camel, queue_names, stack_name
+from infra.sizes import FRONT_DOOR, Size
 from shared.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Plan:
         for worker in self.workers:
             queue_names(stack_name(self.stage), worker)
             _refuse_what_the_stage_breaks(self.stage, worker)
+        _refuse_unknown_sizes(self)
         _refuse_missing_egress(self)
         _refuse_unknown_endpoints(self)
         _refuse_what_no_client_reaches(self)
@@ -75,7 +77,15 @@ def _refuse_twins(kind: str, owned: Iterable[tuple[str, str]]) -> None:
 
 
 def _refuse_what_the_stage_breaks(stage: Stage, worker: Worker) -> None:
-    most, reserved = stage.max_concurrency, worker.reserved_concurrency
+    size = stage.sizes.get(worker.name, Size())
+    most = size.max_concurrency or stage.max_concurrency
+    reserved, ready = size.reserved_concurrency or worker.reserved_concurrency, size.provisioned_concurrency
+    if ready is not None and reserved is not None and ready > reserved:
+        message = (
+            f"stage {stage.name!r}: provisioned_concurrency={ready} is over reserved_concurrency={reserved} of worker"
+            f" {worker.name!r}: set at most {reserved} in cdk.json, or raise the latter."
+        )
+        raise DeclarationError(message)
     if most is not None and reserved is not None and most > reserved:
         message = (
             f"stage {stage.name!r}: max_concurrency={most} is over reserved_concurrency={reserved} of worker"
@@ -104,8 +114,27 @@ def _refuse_two_ways(plan: Plan) -> None:
                 raise DeclarationError(message)
 
 
+def _refuse_unknown_sizes(plan: Plan) -> None:
+    known = [FRONT_DOOR, *(worker.name for worker in plan.workers)]
+    unknown = sorted(plan.stage.sizes.keys() - set(known))
+    if unknown:
+        message = (
+            f"stage {plan.stage.name!r}: sizes has {unknown}, and there is no such worker: choose of {known}; repair the"
+            " name in cdk.json, or take it out."
+        )
+        raise DeclarationError(message)
+
+
 def _refuse_missing_egress(plan: Plan) -> None:
-    if plan.outgoing and plan.stage.nat_gateways == 0:
+    network = plan.stage.network
+    if plan.outgoing and network is not None and not network.egress:
+        message = (
+            f"stage {plan.stage.name!r}: {', '.join(repr(w.name) for w in plan.outgoing)} call outside systems, and"
+            f" network {network.vpc!r} has no egress subnets: give one for each zone, or take the dependency out of"
+            " `uses`."
+        )
+        raise DeclarationError(message)
+    if plan.outgoing and network is None and plan.stage.nat_gateways == 0:
         calls = ", ".join(f"{w.name!r} calls {' and '.join(d.name for d in w.dependencies)}" for w in plan.outgoing)
         message = (
             f"stage {plan.stage.name!r}: {len(plan.outgoing)} of {len(plan.workers)} workers call outside systems"

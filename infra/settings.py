@@ -1,21 +1,20 @@
-"""What a stage is: the settings of `cdk.json` under "stages", checked before anything is synthesised.
-
-Contradictions are refused here, in plain Python, with the repair in the message.
-"""
+"""What a stage is: the settings of `cdk.json` under "stages", checked before anything is synthesised (`contradictions.py`)."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import platform
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from infra.brought import KEY_ARN, TOPIC_ARN, ExistingNetwork
+from infra.choices import ARCHITECTURES, AT_ONCE, HOST, NAME, Rollout
+from infra.contradictions import contradictions
 from infra.identity import Identity
+from infra.sizes import Size
 from shared.errors import DeclarationError, SettingsError
 
 if TYPE_CHECKING:
@@ -24,21 +23,6 @@ if TYPE_CHECKING:
     from shared.worker import Worker
 
 ROOT = Path(__file__).resolve().parent.parent
-HOST = "host"
-ARCHITECTURES = {"aarch64": "arm64", "arm64": "arm64", "x86_64": "x86_64", "amd64": "x86_64"}
-# Days that CloudWatch Logs takes, by the name that CDK has for them.
-LOG_RETENTION = {
-    1: "ONE_DAY",
-    7: "ONE_WEEK",
-    14: "TWO_WEEKS",
-    30: "ONE_MONTH",
-    90: "THREE_MONTHS",
-    180: "SIX_MONTHS",
-    365: "ONE_YEAR",
-    731: "TWO_YEARS",
-    1827: "FIVE_YEARS",
-    3653: "TEN_YEARS",
-}
 
 
 class Stage(BaseModel):
@@ -46,17 +30,24 @@ class Stage(BaseModel):
 
     Attributes:
         name: its key in `cdk.json`, part of the stack's and the queues' names.
+        prefix: what those names begin with.
         pace: factor on every declared duration; 1 on AWS.
         architecture: processor of the functions; "host" packages for this machine.
         python: Python of the functions; "host" is the one that runs this.
         endpoints: base URL by dependency; the default of the stack's parameter `Endpoint<Name>`.
         max_concurrency: replaces the declared one of every worker.
-        availability_zones: in how many the network lies; a region with fewer refuses the deploy.
+        sizes: by worker, or "front-door": memory and concurrency in place of the declared.
+        network: a VPC that is there already; without it the stack makes one.
+        availability_zones: in how many the stack's network lies; a region with fewer refuses the deploy.
         nat_gateways: how many carry the traffic of workers that call outside systems.
-        alarm_email: who is told of alarms besides the topic.
+        alarm_emails: who is told of alarms by mail; each confirms once.
+        alarm_topic_arn: a topic that is there already, told of alarms in place of one of the stack's.
         retain: whether data outlives the stack and tables refuse deletion.
         customer_key: whether queues, topic, tables and logs are encrypted by a key of the account.
+        key_arn: that key, if it is there already; without it the stack makes one.
         log_retention_days: how long logs are kept.
+        rollout: how a new version takes over: at once, or a tenth first, watched by alarms that bring back the old one.
+        snap_start: whether versions begin from a snapshot of their initialised state.
         cache_tls: whether the functions speak TLS to the cache; Valkey Serverless speaks nothing else.
         cache_cluster: whether they speak the cluster protocol to it; the same.
         identity: who may come in by the HTTP front door; without it there is none.
@@ -65,28 +56,34 @@ class Stage(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=20)
+    name: str = Field(pattern=NAME, max_length=20)
+    prefix: str = Field(default="tahan", pattern=NAME, max_length=20)
     pace: float = Field(default=1, gt=0, allow_inf_nan=False)
     architecture: Literal["arm64", "x86_64", "host"] = "arm64"
     python: str = Field(default="3.13", pattern=r"^(3\.1[1-9]|host)$")
     endpoints: dict[str, str] = Field(default_factory=dict)
     max_concurrency: int | None = Field(default=None, ge=2, le=1000)
+    sizes: dict[str, Size] = Field(default_factory=dict)
+    network: ExistingNetwork | None = None
     availability_zones: int = Field(default=2, ge=2, le=3)
     nat_gateways: int = Field(default=1, ge=0)
-    alarm_email: str | None = Field(default=None, pattern=r"^[^@\s]+@[^@\s]+$")
+    alarm_emails: tuple[Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")], ...] = ()
+    alarm_topic_arn: str | None = Field(default=None, pattern=TOPIC_ARN)
     retain: bool = False
     customer_key: bool = True
+    key_arn: str | None = Field(default=None, pattern=KEY_ARN)
     log_retention_days: int = 30
     cache_tls: bool = True
     cache_cluster: bool = True
     cache_iam: bool = True
     identity: Identity | None = None
+    rollout: Rollout = AT_ONCE
+    snap_start: bool = False
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
-        for contradiction in _contradictions(self):
-            message = f"stage {self.name!r}: {contradiction}"
-            raise DeclarationError(message)
+        for contradiction in contradictions(self):
+            raise DeclarationError(contradiction)
         return self
 
     @property
@@ -106,58 +103,8 @@ class Stage(BaseModel):
 
     def at(self, worker: Worker) -> Worker:
         """A declared worker as this stage runs it."""
-        paced = worker.at_pace(self.pace)
-        if self.max_concurrency is None:
-            return paced
-        return dataclasses.replace(paced, max_concurrency=self.max_concurrency)
-
-
-def _contradictions(stage: Stage) -> list[str]:
-    found = []
-    if (stage.architecture == HOST) != (stage.python == HOST):
-        found.append(
-            f"architecture={stage.architecture!r} and python={stage.python!r}: a function runs either on this host or"
-            " on Lambda; set both to 'host' or neither."
-        )
-    if stage.retain and (stage.on_host or stage.pace != 1 or not stage.customer_key):
-        found.append(
-            "retain=true keeps real data, which goes with architecture and python of Lambda, pace=1 and"
-            " customer_key=true: set these, or retain=false."
-        )
-    if not stage.on_host and not (stage.cache_tls and stage.cache_cluster):
-        found.append(
-            f"cache_tls={stage.cache_tls} and cache_cluster={stage.cache_cluster}: Valkey Serverless speaks TLS and the"
-            " cluster protocol and nothing else; leave both out, they are true by default."
-        )
-    if not stage.on_host and not stage.cache_iam:
-        found.append(
-            "cache_iam=False: whoever reaches the cache could read and change what it holds; leave it out, it is true"
-            " by default."
-        )
-    if stage.nat_gateways > stage.availability_zones:
-        found.append(
-            f"nat_gateways={stage.nat_gateways} in availability_zones={stage.availability_zones}: one a zone is the"
-            " most that helps; lower the first or raise the second."
-        )
-    if stage.log_retention_days not in LOG_RETENTION:
-        found.append(f"log_retention_days={stage.log_retention_days}: choose one of {sorted(LOG_RETENTION)}.")
-    return [*found, *_wrong_addresses(stage)]
-
-
-def _wrong_addresses(stage: Stage) -> list[str]:
-    """Addresses that are none, or that would be spoken to in clear off this host."""
-    found = []
-    if stage.identity is not None and not stage.on_host and (stage.identity.issuer or "https:").startswith("http:"):
-        found.append(
-            f"identity: issuer={stage.identity.issuer!r}: give the issuer of the tokens, off this host an https URL."
-        )
-    for name, url in stage.endpoints.items():
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
-            found.append(f"endpoint of {name!r} is {url!r}: give a base URL like 'https://api.example.com/v1'.")
-        elif parts.scheme == "http" and not stage.on_host:
-            found.append(f"endpoint of {name!r} is {url!r}: off this host use https.")
-    return found
+        everywhere = Size(max_concurrency=self.max_concurrency).of(worker.at_pace(self.pace))
+        return self.sizes.get(worker.name, Size()).of(everywhere)
 
 
 def load_stage(name: str, stages: Mapping[str, object] | None = None) -> Stage:
@@ -183,6 +130,9 @@ def load_stage(name: str, stages: Mapping[str, object] | None = None) -> Stage:
         raise SettingsError(message)
     try:
         return Stage(name=name, **settings)
+    except DeclarationError as error:
+        message = f"stage {name!r} in cdk.json: {error}"
+        raise DeclarationError(message) from error
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         message = f"stage {name!r} in cdk.json: {problems}."

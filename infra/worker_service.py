@@ -14,6 +14,7 @@ from infra.constructs.mapping import consume_queue
 from infra.constructs.queue_pair import QueuePair
 from infra.grants import CONSUME, JOB_RECORDS, OUTBOX_WRITE, SEND, SPLIT, TABLE, allow_files, allow_queue, allow_table
 from infra.names import camel, module_of
+from infra.sizes import Size
 from shared.deposits import DEPOSITS
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class WorkerService(Construct):
                 timeout=worker.function_timeout,
                 memory=worker.memory,
                 reserved_concurrency=worker.reserved_concurrency,
+                provisioned_concurrency=stage.sizes.get(worker.name, Size()).provisioned_concurrency,
             ),
             stage=stage,
             package=package,
@@ -62,7 +64,7 @@ class WorkerService(Construct):
         )
         self.function = function.resource
         self._grant(function.role)
-        self.mapped = consume_queue(self, worker, self.queues.source, self.function)
+        self.mapped = consume_queue(self, worker, self.queues.source, function)
         QueueAlarms(self, "Alarms", worker=worker, queues=self.queues, topic=foundation.topic)
         stack, name = Stack.of(self), camel(worker.name)
         CfnOutput(stack, f"Queue{name}", value=self.queues.source.queue_url)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aws_cdk import CfnOutput, RemovalPolicy, Stack
-from aws_cdk import aws_logs as logs
+from aws_cdk import CfnOutput, Stack
 
-from infra.settings import LOG_RETENTION
+from infra.constructs.log_group import log_group
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
+    from aws_cdk import aws_logs as logs
     from constructs import Construct
 
     from infra.settings import Stage
@@ -18,12 +18,6 @@ if TYPE_CHECKING:
 
 def audit_log(scope: Construct, *, key: kms.IKey | None, stage: Stage) -> logs.LogGroup:
     """The log group; its name is the output `AuditLog`."""
-    group = logs.LogGroup(
-        scope,
-        "Audit",
-        retention=logs.RetentionDays[LOG_RETENTION[stage.log_retention_days]],
-        encryption_key=key,
-        removal_policy=RemovalPolicy.RETAIN if stage.retain else RemovalPolicy.DESTROY,
-    )
+    group = log_group(scope, "Audit", key=key, stage=stage)
     CfnOutput(Stack.of(scope), "AuditLog", value=group.log_group_name)
     return group

@@ -44,7 +44,7 @@ class Cache(Construct):
         group = network.admit("Cache", "Cache of the stack", *PORTS)
         subnets = network.vpc.select_subnets(subnet_group_name=ISOLATED).subnets
         self._user = self._the_user() if stage.cache_iam else None
-        self.name = _name(stack, subnets, key)
+        self.name = _name(stack, subnets, key, made=stage.network is None)
         self.resource = elasticache.CfnServerlessCache(
             self,
             "Valkey",
@@ -94,13 +94,16 @@ class Cache(Construct):
         return group.ref
 
 
-def _name(stack: Stack, subnets: list[ec2.ISubnet], key: kms.IKey | None) -> str:
+def _name(stack: Stack, subnets: list[ec2.ISubnet], key: kms.IKey | None, *, made: bool) -> str:
     """The stack's name and a digest of what cannot change in place.
 
     CloudFormation asks for a name, and makes the new cache before it removes the old one: under the same name it could
-    not. Subnets and key are what makes it do so.
+    not. Subnets and key are what makes it do so; subnets that we make have the same ids whatever they are, so their
+    ranges are part of it.
     """
-    fixed = stack.resolve([[s.subnet_id, s.ipv4_cidr_block, s.availability_zone] for s in subnets])
+    fixed = stack.resolve(
+        [[each.subnet_id, *([each.ipv4_cidr_block] if made else []), each.availability_zone] for each in subnets]
+    )
     fixed.append(None if key is None else stack.resolve(key.key_arn))
     return _named(stack, json.dumps(fixed, sort_keys=True))
 

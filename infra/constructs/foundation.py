@@ -39,7 +39,7 @@ class Foundation(Construct):
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         super().__init__(scope, construct_id)
         self.stage = stage = plan.stage
-        self.key = customer_key(self, retain=stage.retain) if stage.customer_key else None
+        self.key = customer_key(self, stage=stage) if stage.customer_key else None
         self.audit = audit_log(self, key=self.key, stage=stage)
         self.topic = alarm_topic(self, key=self.key, stage=stage)
         self.tables = Tables(self, "Tables", stage=stage, key=self.key)

@@ -7,19 +7,19 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from aws_cdk import CfnOutput, CfnParameter, RemovalPolicy, Stack
+from aws_cdk import CfnOutput, CfnParameter, Stack
 from aws_cdk import aws_apigatewayv2 as api
 from aws_cdk import aws_apigatewayv2_authorizers as authorizers
 from aws_cdk import aws_apigatewayv2_integrations as integrations
-from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from functions import reads, resources
 from functions.routes import ROUTES
 from infra.constructs.alarms import FrontDoorAlarms
 from infra.constructs.function import Function, Place, Shape
+from infra.constructs.log_group import log_group
 from infra.grants import ACCEPT, CANCEL, LIST, LOOK, OUTBOX_WRITE, QUERY_INDEX, SHOW, allow, allow_files, allow_table
-from infra.settings import LOG_RETENTION
+from infra.sizes import FRONT_DOOR, Size
 from shared.backends.owned_jobs import BY_OWNER, UNFINISHED
 from shared.deposits import DEPOSITS
 
@@ -64,7 +64,7 @@ class FrontDoor(Construct):
         function = Function(
             self,
             "Door",
-            shape=SHAPE,
+            shape=SHAPE.sized(stage.sizes.get(FRONT_DOOR, Size())),
             stage=stage,
             package=package,
             environ=settings.to_environ(),
@@ -87,16 +87,10 @@ class FrontDoor(Construct):
             create_default_stage=False,
             default_authorizer=_authorizer(self, identity, on_host=stage.on_host),
         )
-        integration = integrations.HttpLambdaIntegration("ToDoor", self.function)
+        integration = integrations.HttpLambdaIntegration("ToDoor", function.live)
         for route in ROUTES:
             self.api.add_routes(path=route.path, methods=[api.HttpMethod[route.method]], integration=integration)
-        log_group = logs.LogGroup(
-            self,
-            "Access",
-            retention=logs.RetentionDays[LOG_RETENTION[stage.log_retention_days]],
-            encryption_key=foundation.key,
-            removal_policy=RemovalPolicy.RETAIN if stage.retain else RemovalPolicy.DESTROY,
-        )
+        access_log = log_group(self, "Access", key=foundation.key, stage=stage)
         api.CfnStage(
             self,
             "Stage",
@@ -104,7 +98,7 @@ class FrontDoor(Construct):
             stage_name="$default",
             auto_deploy=True,
             access_log_settings=api.CfnStage.AccessLogSettingsProperty(
-                destination_arn=log_group.log_group_arn, format=json.dumps(LOGGED)
+                destination_arn=access_log.log_group_arn, format=json.dumps(LOGGED)
             ),
             default_route_settings=api.CfnStage.RouteSettingsProperty(
                 throttling_rate_limit=identity.requests_per_second,

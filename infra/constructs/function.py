@@ -1,19 +1,21 @@
-"""A Lambda function with a role and a log group of its own; both hold only what the caller grants."""
+"""A Lambda function with a role and a log group of its own; both hold only what the caller grants.
+
+Whatever calls it calls its alias: a new version takes over by moving that, and the one before comes back by it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from infra.constructs.log_group import log_group
 from infra.constructs.queue_pair import seconds
 from infra.grants import LOGS, NETWORK, allow, allow_key
-from infra.settings import LOG_RETENTION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,8 +27,11 @@ if TYPE_CHECKING:
     from infra.constructs.foundation import Foundation
     from infra.constructs.network import Network
     from infra.settings import Stage
+    from infra.sizes import Size
 
     Package = Callable[[str], Path]  # an entry module -> the directory that holds it and all it needs
+
+LIVE = "live"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,16 @@ class Shape:
     timeout: timedelta
     memory: int
     reserved_concurrency: int | None = None
+    provisioned_concurrency: int | None = None
+
+    def sized(self, size: Size) -> Shape:
+        """The shape in a size that a stage gives it."""
+        return replace(
+            self,
+            memory=size.memory or self.memory,
+            reserved_concurrency=size.reserved_concurrency or self.reserved_concurrency,
+            provisioned_concurrency=size.provisioned_concurrency,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +79,14 @@ class Function(Construct):
         place: Place | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
-        log_group = logs.LogGroup(
-            self,
-            "Logs",
-            retention=logs.RetentionDays[LOG_RETENTION[stage.log_retention_days]],
-            encryption_key=key,
-            removal_policy=RemovalPolicy.RETAIN if stage.retain else RemovalPolicy.DESTROY,
-        )
+        group = log_group(self, "Logs", key=key, stage=stage)
         self.role = iam.Role(
             self,
             "Role",
             description=f"Permissions of {shape.description}",
             assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
         )
-        allow(self.role, LOGS, log_group.log_group_arn)
+        allow(self.role, LOGS, group.log_group_arn)
         allow_key(self.role, key)
         if place is not None:
             allow(self.role, NETWORK, "*")  # Lambda checks these on every resource before it makes the function
@@ -96,13 +105,22 @@ class Function(Construct):
             reserved_concurrent_executions=shape.reserved_concurrency,
             environment=environ,
             tracing=lambda_.Tracing.ACTIVE,  # CDK lets the role put traces; X-Ray knows no resources
-            log_group=log_group,
+            log_group=group,
             logging_format=lambda_.LoggingFormat.JSON,
             application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
             system_log_level_v2=lambda_.SystemLogLevel.WARN,
             vpc=None if place is None else place.network.vpc,
             vpc_subnets=None if place is None else place.network.subnets(egress=place.egress),
             security_groups=None if place is None else [place.network.functions_group],
+            snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if stage.snap_start else None,
+            current_version_options=lambda_.VersionOptions(removal_policy=RemovalPolicy.RETAIN),  # to go back to
+        )
+        self.live = lambda_.Alias(
+            self,
+            "Live",
+            alias_name=LIVE,
+            version=self.resource.current_version,
+            provisioned_concurrent_executions=shape.provisioned_concurrency,
         )
 
     def tell(self, environ: Mapping[str, str]) -> None:

@@ -17,18 +17,29 @@ from infra.grants import regional
 if TYPE_CHECKING:
     from constructs import Construct
 
+    from infra.settings import Stage
 
-def customer_key(scope: Construct, *, retain: bool) -> kms.Key:
-    """A rotating key that the account's roles, CloudWatch Logs, CloudWatch alarms and ElastiCache may use."""
+
+def customer_key(scope: Construct, *, stage: Stage) -> kms.IKey:
+    """The stage's `key_arn`, or else a rotating key that the account's roles, CloudWatch and ElastiCache may use."""
+    if stage.key_arn is not None:
+        return kms.Key.from_key_arn(scope, "Key", stage.key_arn)
     stack = Stack.of(scope)
     key = kms.Key(
         scope,
         "Key",
         description=f"Queues, tables, cache, alarms and logs of {stack.stack_name}",
         enable_key_rotation=True,
-        removal_policy=RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY,
+        removal_policy=RemovalPolicy.RETAIN if stage.retain else RemovalPolicy.DESTROY,
     )
-    key.add_to_resource_policy(
+    for statement in used_by_services(stack):
+        key.add_to_resource_policy(statement)
+    return key
+
+
+def used_by_services(stack: Stack) -> list[iam.PolicyStatement]:
+    """What AWS's own services do with the key: a key that is brought along needs the same in its policy."""
+    return [
         iam.PolicyStatement(
             sid="LogGroups",
             principals=[iam.ServicePrincipal(regional(stack, "logs"))],
@@ -39,19 +50,15 @@ def customer_key(scope: Construct, *, retain: bool) -> kms.Key:
                     "kms:EncryptionContext:aws:logs:arn": stack.format_arn(service="logs", resource="log-group:*")
                 }
             },
-        )
-    )
-    key.add_to_resource_policy(
+        ),
         iam.PolicyStatement(
             sid="AlarmsThroughTheTopic",
             principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
             actions=["kms:Decrypt", "kms:GenerateDataKey*"],
             resources=["*"],
             conditions={"StringEquals": {"aws:SourceAccount": stack.account}},
-        )
-    )
-    # Whoever may make the cache makes the grant that ElastiCache works with (ElastiCache user guide, "At-rest encryption").
-    key.add_to_resource_policy(
+        ),
+        # Whoever may make the cache makes the grant that ElastiCache works with (ElastiCache user guide, "At-rest encryption").
         iam.PolicyStatement(
             sid="TheCache",
             principals=[iam.AnyPrincipal()],
@@ -63,6 +70,5 @@ def customer_key(scope: Construct, *, retain: bool) -> kms.Key:
                     "kms:ViaService": regional(stack, "elasticache"),
                 }
             },
-        )
-    )
-    return key
+        ),
+    ]

@@ -53,7 +53,7 @@ class Lookout(Construct):
             description=f"Brakes and frees the queues of {Stack.of(self).stack_name}",
             schedule=events.Schedule.rate(EVERY),
             # A round that failed is not repeated: the next minute's does the same.
-            targets=[targets.LambdaFunction(function.resource, retry_attempts=0, max_event_age=EVERY)],
+            targets=[targets.LambdaFunction(function.live, retry_attempts=0, max_event_age=EVERY)],
         )
         CfnOutput(Stack.of(self), "LookoutFunction", value=function.resource.function_name)
 

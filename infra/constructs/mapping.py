@@ -71,12 +71,12 @@ class Mapped:
         allow(function.role, BRAKE, arn)
 
 
-def consume_queue(scope: Construct, worker: Worker, queue: sqs.IQueue, function: lambda_.IFunction) -> Mapped:
+def consume_queue(scope: Construct, worker: Worker, queue: sqs.IQueue, function: Function) -> Mapped:
     """Feed a worker's queue to its consumer, at most `max_concurrency` batches at one time."""
     mapping = lambda_.CfnEventSourceMapping(
         scope,
         "Mapping",
-        function_name=function.function_name,
+        function_name=function.live.function_arn,
         event_source_arn=queue.queue_arn,
         batch_size=worker.batch_size,
         maximum_batching_window_in_seconds=None if worker.fifo else int(worker.window.total_seconds()),
@@ -103,7 +103,7 @@ def consume_stream(
     mapping(
         scope,
         "Mapping",
-        function_name=function.resource.function_name,
+        function_name=function.live.function_arn,
         event_source_arn=table.table_stream_arn,
         starting_position="TRIM_HORIZON",
         batch_size=STREAM_BATCH,

@@ -13,6 +13,7 @@ from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 if TYPE_CHECKING:
+    from infra.brought import ExistingNetwork
     from infra.settings import Stage
 
 ISOLATED = "Isolated"
@@ -21,11 +22,31 @@ HTTPS = ec2.Port.tcp(443)
 
 
 class Network(Construct):
-    """A VPC with its endpoints, and the security group of the functions."""
+    """A VPC with its endpoints, or one that is there already, and the security group of the functions."""
 
     def __init__(self, scope: Construct, construct_id: str, *, stage: Stage, egress: bool) -> None:
         super().__init__(scope, construct_id)
-        self.has_egress = egress
+        brought = stage.network
+        self.has_egress = egress if brought is None else bool(brought.egress)
+        self.vpc = self._made(stage, egress=egress) if brought is None else self._found(brought)
+        self.functions_group = self._group("Functions", "Functions of the stack", outbound=True)
+        if isinstance(self.vpc, ec2.Vpc):
+            self._reach_aws(self.vpc)
+
+    def _found(self, brought: ExistingNetwork) -> ec2.IVpc:
+        """A VPC that is there already, by its subnets; what reaches DynamoDB, S3 and SQS from it is its owner's affair."""
+        return ec2.Vpc.from_vpc_attributes(
+            self,
+            "Vpc",
+            vpc_id=brought.vpc,
+            availability_zones=list(brought.zones),
+            isolated_subnet_ids=list(brought.isolated),
+            isolated_subnet_names=[ISOLATED],
+            private_subnet_ids=list(brought.egress) or None,
+            private_subnet_names=[EGRESS] if brought.egress else None,
+        )
+
+    def _made(self, stage: Stage, *, egress: bool) -> ec2.Vpc:
         isolated = ec2.SubnetConfiguration(name=ISOLATED, subnet_type=ec2.SubnetType.PRIVATE_ISOLATED, cidr_mask=20)
         outward = [
             ec2.SubnetConfiguration(
@@ -33,7 +54,7 @@ class Network(Construct):
             ),
             ec2.SubnetConfiguration(name=EGRESS, subnet_type=ec2.SubnetType.PRIVATE_WITH_EGRESS, cidr_mask=20),
         ]
-        self.vpc = ec2.Vpc(
+        return ec2.Vpc(
             self,
             "Vpc",
             # By name of no region: with `max_azs` a stack without a fixed region has two zones, whatever is asked for.
@@ -42,12 +63,13 @@ class Network(Construct):
             subnet_configuration=[isolated, *(outward if egress else [])],
             restrict_default_security_group=False,  # it would bring a function of CDK's own into the stack
         )
-        self.functions_group = self._group("Functions", "Functions of the stack", outbound=True)
-        self.vpc.add_gateway_endpoint("DynamoDb", service=ec2.GatewayVpcEndpointAwsService.DYNAMODB)
-        self.vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
+
+    def _reach_aws(self, vpc: ec2.Vpc) -> None:
+        vpc.add_gateway_endpoint("DynamoDb", service=ec2.GatewayVpcEndpointAwsService.DYNAMODB)
+        vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
         endpoints_group = self._group("Endpoints", "Endpoints of AWS services", outbound=False)
         endpoints_group.add_ingress_rule(self.functions_group, HTTPS, "from the functions")
-        self.vpc.add_interface_endpoint(
+        vpc.add_interface_endpoint(
             "Sqs",
             service=ec2.InterfaceVpcEndpointAwsService.SQS,
             subnets=ec2.SubnetSelection(subnet_group_name=ISOLATED),

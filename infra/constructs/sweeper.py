@@ -54,7 +54,7 @@ class OutboxSweeper(Construct):
             description=f"Sweeps the outbox of {Stack.of(self).stack_name}",
             schedule=events.Schedule.rate(EVERY),
             # A sweep that failed is not repeated: the next minute's does the same.
-            targets=[targets.LambdaFunction(self.function, retry_attempts=0, max_event_age=EVERY)],
+            targets=[targets.LambdaFunction(function.live, retry_attempts=0, max_event_age=EVERY)],
         )
         SweeperAlarms(self, "Alarms", topic=foundation.topic)
 

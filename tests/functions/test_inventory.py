@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from local.valkey import Valkey
 
+PATIENCE = timedelta(minutes=7)  # of a machine that does much else; a quiet one takes half a minute
+pytestmark = pytest.mark.timeout(PATIENCE.total_seconds() + 60)
 FILES = EVENTS.parent / "inventory"
 # By file: status and least attempts of the job, its lines, and the reason of its dead letter.
 ENDS: dict[str, tuple[str, int, int | None, str | None]] = {
@@ -67,7 +69,7 @@ def ended(aws_endpoint: str, valkey: Valkey) -> Iterator[Stack]:
         for name in ENDS:
             for text in bodies(name):
                 stack.send(text)
-        stack.run(patience=timedelta(seconds=150))
+        stack.run(patience=PATIENCE)
         yield stack
 
 

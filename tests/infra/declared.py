@@ -17,10 +17,11 @@ from shared.worker import Worker
 if TYPE_CHECKING:
     from shared.unit_of_work import UnitOfWork
 
+IDENTITY = Identity(issuer="https://login.example.com", audience=("operations",))
 STAGE = Stage(
     name="dev",
     endpoints={"payment-provider": "https://pay.example"},
-    identity=Identity(issuer="https://login.example.com", audience=("operations",)),
+    identity=IDENTITY,
 )
 ORDERS = Table("orders", "order_id")
 LINES = Table("order-lines", "order_id", "line_id")

@@ -133,7 +133,7 @@ def test_what_reads_a_stream_is_watched_for_errors_lag_and_what_it_gave_up(walk:
     for kind, metric in ((f"{name}-errors", "Errors"), (f"{name}-lag", "IteratorAge")):
         (alarm,) = alarms(walk, kind)
         assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", metric)
-        assert target(alarm["Dimensions"][0]["Value"]) == target(mapped["FunctionName"])
+        assert target(alarm["Dimensions"][0]["Value"]) == walk.called(mapped["FunctionName"])
     (gave_up,) = alarms(walk, f"{name}-gave-up")
     assert queue_of(gave_up) == target(mapped["DestinationConfig"]["OnFailure"]["Destination"])
 

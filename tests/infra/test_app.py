@@ -53,15 +53,15 @@ def test_under_the_command_line_the_template_is_the_same() -> None:
 
 
 def test_a_refusal_is_one_sentence_and_no_traceback(tmp_path: Path) -> None:
-    ran = run("-m", "infra.app", STAGE="staging", CDK_OUTDIR=str(tmp_path))
+    ran = run("-m", "infra.app", STAGE="stage", CDK_OUTDIR=str(tmp_path))
     assert ran.returncode == 1
-    assert ran.stderr.splitlines()[-1].startswith("stage 'staging' is not in cdk.json: choose one of")
+    assert ran.stderr.splitlines()[-1].startswith("stage 'stage' is not in cdk.json: choose one of")
     assert "Traceback" not in ran.stderr
 
 
 @pytest.mark.parametrize(
     ("settings", "warned"),
-    [({"retain": True}, True), ({"retain": True, "alarm_email": "on-call@example.com"}, False), ({}, False)],
+    [({"retain": True}, True), ({"retain": True, "alarm_emails": ["on-call@example.com"]}, False), ({}, False)],
 )
 def test_alarms_about_real_data_that_reach_nobody_are_warned_of(
     package: Callable[[str], Path], settings: dict[str, object], warned: bool

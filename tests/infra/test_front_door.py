@@ -59,9 +59,10 @@ def test_the_access_log_holds_no_header_no_body_and_no_key(declared: Walk) -> No
 
 def test_the_api_calls_the_front_door_and_nobody_else_may(declared: Walk) -> None:
     (integration,) = declared.of("AWS::ApiGatewayV2::Integration").values()
-    function = target(integration["IntegrationUri"])
+    live = target(integration["IntegrationUri"])
+    function = declared.called(integration["IntegrationUri"])
     assert declared.of("AWS::Lambda::Function")[function]["Handler"] == "functions.front_door.handler"
-    permissions = [p for p in declared.of("AWS::Lambda::Permission").values() if target(p["FunctionName"]) == function]
+    permissions = [p for p in declared.of("AWS::Lambda::Permission").values() if target(p["FunctionName"]) == live]
     assert {p["Principal"] for p in permissions} == {"apigateway.amazonaws.com"}
     assert all("SourceArn" in permission for permission in permissions)
 

@@ -210,7 +210,7 @@ def test_sweeper_and_lookout_run_every_minute_and_end_before_the_next(walk: Walk
     for rule in walk.of("AWS::Events::Rule").values():
         assert (rule["ScheduleExpression"], rule["State"]) == ("rate(1 minute)", "ENABLED")
         (to,) = rule["Targets"]
-        called.append(walk.of("AWS::Lambda::Function")[target(to["Arn"])])
+        called.append(walk.of("AWS::Lambda::Function")[walk.called(to["Arn"])])
     assert sorted(each["Handler"] for each in called) == [
         "functions.lookout.handler",
         "functions.outbox_sweeper.handler",

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from functions import front_door, registry, resources
+from infra.brought import ExistingNetwork
 from infra.names import camel, module_of, queue_names
 from infra.plan import Plan
 from infra.settings import Stage
@@ -49,6 +50,35 @@ def test_a_dependency_that_two_jobs_of_a_worker_declare_otherwise_is_refused() -
     ways = [Dependency("payment-provider", timeout=timedelta(seconds=seconds)) for seconds in (10, 20)]
     with pytest.raises(DeclarationError, match="declared in two ways"):
         Worker("other", tuple(a_job(f"job-{place}", way) for place, way in enumerate(ways)))
+
+
+def test_a_network_that_is_there_without_egress_takes_no_worker_that_calls_out() -> None:
+    zones, isolated = ("eu-central-1a", "eu-central-1b"), ("subnet-00000001", "subnet-00000002")
+    network = ExistingNetwork(vpc="vpc-0123abcd", zones=zones, isolated=isolated)
+    stage = Stage(name="dev", network=network)
+    with pytest.raises(
+        DeclarationError, match=r"'paying' call outside systems, and network 'vpc-0123abcd' has no egress"
+    ):
+        Plan(stage, WORKERS)
+    assert Plan(stage, (READING,)).outgoing == ()
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        ({"reading": {"provisioned_concurrency": 3}}, r"sizes has \['reading'\].*choose of \['front-door', 'paying'\]"),
+        ({"paying": {"provisioned_concurrency": 21}}, "=21 is over reserved_concurrency=20"),
+        ({"paying": {"max_concurrency": 21}}, "max_concurrency=21 is over reserved_concurrency=20"),
+        ({"paying": {"max_concurrency": 21, "reserved_concurrency": 30}}, ""),
+    ],
+)
+def test_a_size_is_of_a_worker_that_there_is_and_fits_it(size: dict[str, dict[str, int]], words: str) -> None:
+    stage = Stage.model_validate({"name": "dev", "sizes": size})
+    if words:
+        with pytest.raises(DeclarationError, match=words):
+            Plan(stage, (PAYING,))
+    else:
+        assert stage.at(Plan(stage, (PAYING,)).workers[0]).max_concurrency == 21
 
 
 def test_without_an_outside_dependency_no_way_out_is_needed() -> None:

@@ -36,7 +36,7 @@ def test_bat_08_every_mapping_of_a_queue_limits_its_concurrency(walk: Walk) -> N
     for mapped in walk.mappings("SQS").values():
         most = mapped["ScalingConfig"]["MaximumConcurrency"]
         assert most >= 2
-        reserved = functions[target(mapped["FunctionName"])].get("ReservedConcurrentExecutions")
+        reserved = functions[walk.called(mapped["FunctionName"])].get("ReservedConcurrentExecutions")
         assert reserved is None or reserved >= most
 
 
@@ -54,7 +54,7 @@ def test_bat_13_no_mapping_of_a_queue_filters(walk: Walk) -> None:
 def test_bat_01_visibility_leaves_room_for_six_runs_and_the_window(walk: Walk) -> None:
     functions = walk.of("AWS::Lambda::Function")
     for mapped in walk.mappings("SQS").values():
-        timeout = functions[target(mapped["FunctionName"])]["Timeout"]
+        timeout = functions[walk.called(mapped["FunctionName"])]["Timeout"]
         window = mapped.get("MaximumBatchingWindowInSeconds", 0)
         queue = walk.source_queues()[target(mapped["EventSourceArn"])]
         assert queue["VisibilityTimeout"] >= 6 * timeout + window
@@ -161,7 +161,7 @@ def test_each_reads_the_stream_of_its_table_with_new_images(walk: Walk, name: st
 def test_dlq_05_no_function_sends_to_the_queue_that_feeds_it(walk: Walk) -> None:
     fed_by: dict[str, set[str]] = {}
     for mapped in walk.mappings("SQS").values():
-        fed_by.setdefault(target(mapped["FunctionName"]), set()).add(target(mapped["EventSourceArn"]))
+        fed_by.setdefault(walk.called(mapped["FunctionName"]), set()).add(target(mapped["EventSourceArn"]))
     for role, function in walk.functions_by_role().items():
         sends = {grant.resource for grant in walk.grants(role) if grant.action == "sqs:SendMessage"}
         assert not sends & fed_by.get(function, set())

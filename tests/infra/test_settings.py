@@ -9,15 +9,28 @@ from datetime import timedelta
 import pytest
 
 from infra import settings as settings_module
-from infra.settings import ARCHITECTURES, Stage, load_stage, read_context
+from infra.choices import ARCHITECTURES
+from infra.settings import Stage, load_stage, read_context
 from shared.errors import DeclarationError, SettingsError
-from tests.infra.declared import PAYING
+from tests.infra.declared import PAYING, READING
+
+NETWORK = {
+    "vpc": "vpc-0123abcd",
+    "zones": ["eu-central-1a", "eu-central-1b"],
+    "isolated": ["subnet-00000001", "subnet-00000002"],
+}
+KEY = "arn:aws:kms:eu-central-1:111122223333:key/0a1b2c3d"
+TOPIC = "arn:aws:sns:eu-central-1:111122223333:on-call"
+CANARY = "canary-10-percent-5-minutes"
+READY = {"paying": {"provisioned_concurrency": 2}}
 
 
 def test_every_stage_of_cdk_json_can_be_read() -> None:
     stages = read_context()["stages"]
     assert isinstance(stages, dict)
-    assert {name: load_stage(name).name for name in stages} == {name: name for name in ("dev", "prod", "local")}
+    assert {name: load_stage(name).name for name in stages} == {
+        name: name for name in ("dev", "staging", "prod", "local")
+    }
 
 
 def test_production_keeps_its_data() -> None:
@@ -32,6 +45,14 @@ def test_the_local_stage_runs_on_this_host_and_faster() -> None:
     worker = stage.at(PAYING)
     assert worker.max_concurrency == 3
     assert worker.jobs[0].timeout == timedelta(seconds=3)
+
+
+def test_a_size_that_a_stage_gives_comes_before_what_is_declared_and_what_holds_for_all() -> None:
+    stage = Stage.model_validate({"name": "dev", "max_concurrency": 5, "sizes": {"paying": {"memory": 1024}}})
+    assert (stage.at(PAYING).memory, stage.at(PAYING).max_concurrency) == (1024, 5)
+    assert (stage.at(READING).memory, stage.at(READING).max_concurrency) == (READING.memory, 5)
+    sized = Stage.model_validate({"name": "dev", "max_concurrency": 5, "sizes": {"paying": {"max_concurrency": 7}}})
+    assert sized.at(PAYING).max_concurrency == 7
 
 
 def test_on_aws_a_worker_runs_as_it_is_declared() -> None:
@@ -53,6 +74,36 @@ def test_on_aws_a_worker_runs_as_it_is_declared() -> None:
         ({"log_retention_days": 31}, ["log_retention_days=31", "choose one of"]),
         ({"endpoints": {"bank": "bank.example"}}, ["'bank'", "https://api.example.com/v1"]),
         ({"endpoints": {"bank": "http://bank.example"}}, ["'bank'", "use https"]),
+        ({"network": NETWORK, "nat_gateways": 1}, ["network='vpc-0123abcd'", "nat_gateways", "leave out"]),
+        ({"network": NETWORK, "availability_zones": 2}, ["and availability_zones", "leave out"]),
+        (
+            {"network": {**NETWORK, "isolated": ["subnet-00000001"]}},
+            ["isolated has 1 subnets for 2 zones", "each zone"],
+        ),
+        ({"network": {**NETWORK, "egress": ["subnet-00000003"]}}, ["egress has 1 subnets for 2 zones"]),
+        ({"network": {**NETWORK, "egress": NETWORK["isolated"]}}, ["a subnet is named twice"]),
+        ({"network": {**NETWORK, "zones": ["eu-central-1a"] * 2}}, ["names one twice"]),
+        ({"network": {**NETWORK, "vpc": "main"}}, ["vpc"]),
+        ({"key_arn": KEY, "customer_key": False}, ["key_arn=", "customer_key=false", "leave one of them out"]),
+        ({"key_arn": "alias/tahan"}, ["key_arn"]),
+        (
+            {"alarm_topic_arn": TOPIC, "alarm_emails": ["a@example.com"]},
+            ["its own subscribers", "leave one of them out"],
+        ),
+        ({"alarm_topic_arn": f"{TOPIC}.fifo"}, ["alarm_topic_arn"]),
+        ({"alarm_emails": ["on-call"]}, ["alarm_emails.0"]),
+        (
+            {"architecture": "host", "python": "host", "rollout": CANARY},
+            ["this host has no CodeDeploy", "leave it out"],
+        ),
+        ({"rollout": "canary"}, ["rollout", "all-at-once"]),
+        ({"architecture": "host", "python": "host", "snap_start": True}, ["takes no snapshots"]),
+        ({"snap_start": True, "sizes": READY}, ["snap_start=true", "of 'paying'", "one of them"]),
+        ({"sizes": {"paying": {"provisioned_concurrency": 3, "reserved_concurrency": 2}}}, ["=3 is over", "=2"]),
+        ({"sizes": {"front-door": {"memory": 512}}}, ["without identity there is no front door"]),
+        ({"sizes": {"front-door": {"max_concurrency": 3}}}, ["which the front door has not"]),
+        ({"sizes": {"paying": {"memory": 64}}}, ["sizes.paying.memory"]),
+        ({"prefix": "Tahan"}, ["prefix"]),
         ({"pace": 0}, ["pace"]),
         ({"max_concurrency": 1}, ["max_concurrency"]),
         ({"nat_gatways": 1}, ["nat_gatways", "not permitted"]),
@@ -86,8 +137,8 @@ def test_without_any_stages_the_key_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_unknown_stage_is_refused_with_those_there_are() -> None:
-    with pytest.raises(DeclarationError, match=r"choose one of \['dev', 'local', 'prod'\]"):
-        load_stage("staging")
+    with pytest.raises(DeclarationError, match=r"choose one of \['dev', 'local', 'prod', 'staging'\]"):
+        load_stage("stage")
 
 
 def test_plain_http_is_for_this_host_only() -> None:

@@ -47,9 +47,13 @@ class Walk:
         (found,) = [
             mapped
             for mapped in self.mappings("DynamoDB").values()
-            if functions[target(mapped["FunctionName"])]["Handler"] == handler
+            if functions[self.called(mapped["FunctionName"])]["Handler"] == handler
         ]
         return found
+
+    def called(self, value: Json) -> str:
+        """The function behind what is called: its alias, and no function itself."""
+        return target(self.of("AWS::Lambda::Alias")[target(value)]["FunctionName"])
 
     def dead_letter_queues(self) -> set[str]:
         """Queues that another one names as its dead-letter queue."""

@@ -2942,7 +2942,7 @@ MUTANTS = (
     ),
     Mutant(
         "an issuer on this machine is trusted by no stage on AWS",
-        "infra/settings.py",
+        "infra/contradictions.py",
         "if stage.identity is not None and not stage.on_host and",
         "if False and stage.identity is not None and",
         "tests/infra/test_identity.py",
