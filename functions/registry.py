@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
-from functions import imports, inventory, invoices, notifications, payments, users
+from functions import canary, imports, inventory, invoices, notifications, payments, users
 
-WORKERS = (payments.WORKER, users.WORKER, inventory.WORKER, invoices.WORKER, notifications.WORKER, imports.WORKER)
+WORKERS = (
+    payments.WORKER,
+    users.WORKER,
+    inventory.WORKER,
+    invoices.WORKER,
+    notifications.WORKER,
+    imports.WORKER,
+    canary.WORKER,
+)

@@ -6,6 +6,7 @@ from typing import Literal
 
 HOST = "host"
 ARCHITECTURES = {"aarch64": "arm64", "arm64": "arm64", "x86_64": "x86_64", "amd64": "x86_64"}
+CANARY = "canary"  # the worker whose rounds go through the whole stack
 NAME = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
 AT_ONCE: Literal["all-at-once"] = "all-at-once"
 # CodeDeploy's own configurations, by the names that it has for them.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import platform
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from infra.brought import KEY_ARN, TOPIC_ARN, ExistingNetwork
-from infra.choices import ARCHITECTURES, AT_ONCE, HOST, NAME, Rollout
+from infra.choices import ARCHITECTURES, AT_ONCE, CANARY, HOST, NAME, Rollout
 from infra.contradictions import contradictions
 from infra.identity import Identity
 from infra.sizes import Size
@@ -47,6 +48,7 @@ class Stage(BaseModel):
         key_arn: that key, if it is there already; without it the stack makes one.
         log_retention_days: how long logs are kept.
         rollout: how a new version takes over: at once, or a tenth first, watched by alarms that bring back the old one.
+        canary: whether a canary goes through the stack every minute, watched by an alarm.
         snap_start: whether versions begin from a snapshot of their initialised state.
         cache_tls: whether the functions speak TLS to the cache; Valkey Serverless speaks nothing else.
         cache_cluster: whether they speak the cluster protocol to it; the same.
@@ -78,6 +80,7 @@ class Stage(BaseModel):
     cache_iam: bool = True
     identity: Identity | None = None
     rollout: Rollout = AT_ONCE
+    canary: bool = True
     snap_start: bool = False
 
     @model_validator(mode="after")
@@ -103,6 +106,8 @@ class Stage(BaseModel):
 
     def at(self, worker: Worker) -> Worker:
         """A declared worker as this stage runs it."""
+        if not self.canary and worker.name == CANARY:
+            worker = replace(worker, jobs=tuple(replace(each, cron=None) for each in worker.jobs))
         everywhere = Size(max_concurrency=self.max_concurrency).of(worker.at_pace(self.pace))
         return self.sizes.get(worker.name, Size()).of(everywhere)
 

@@ -270,8 +270,8 @@ class Execution:
         result, more = told(outcome)
         self.telemetry.count(result, name)
         self.telemetry.took("duration", name, now - begun)
-        if delivery.sent_at is not None and isinstance(outcome, Completed):
-            self.telemetry.took("latency", name, now - delivery.sent_at)
+        if run is not None and run.due_at is not None and isinstance(outcome, Completed):
+            self.telemetry.took("latency", name, now - run.due_at)
         names: dict[str, object] = (
             {} if run is None else {**run.names, "record": run.record, "resources": run.resources}
         )

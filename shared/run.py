@@ -45,6 +45,13 @@ class Run:
             return None
         return self.message.enqueued_at
 
+    @property
+    def due_at(self) -> datetime | None:
+        """When it could have been done at the earliest: as it was asked for, or as its `run_at` says; None if nothing tells."""
+        asked = [moment for moment in (self.message.enqueued_at, self.delivery.sent_at) if moment is not None]
+        known = [moment for moment in (min(asked, default=None), self.message.run_at) if moment is not None]
+        return max(known, default=None)
+
     def claim(self, token: str, until: datetime) -> Claim:
         """The request to hold the job for one more attempt of that name, until then."""
         message = self.message
