@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from ops import braking, dlq, enqueue, job, locks, operation, status
+from ops import braking, dlq, enqueue, job, locks, operation, smoke, status
 from ops.deployed import find
+from ops.door import http_status
 from ops.editor import in_editor
 from ops.exits import CommandError, Exit
 from ops.jobs import DynamoDBJobs
@@ -35,7 +36,7 @@ from shared.runtime import producer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = (status, enqueue, operation, job, dlq, braking, locks)
+COMMANDS = (status, enqueue, operation, job, dlq, braking, locks, smoke)
 
 BATCH_SECONDS = 10.0  # a batch of large letters, or of fifty records, takes longer than a call of a worker may
 
@@ -65,6 +66,7 @@ def connected() -> Tools:
         brakes=lambda table: DynamoDBBrakes(client("dynamodb"), table),
         mappings=lambda mapped: LambdaMappings(client("lambda"), mapped),
         running=AwsRunning,
+        http_status=http_status,
         owned=lambda table: DynamoDBOwnedJobs(client("dynamodb"), table, clock, SystemRandom()),
     )
 

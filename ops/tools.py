@@ -63,6 +63,7 @@ class Tools:
         brakes: which workers are braked, by the table's name.
         mappings: the event source mappings that are named.
         running: looks at what runs in a stack.
+        http_status: the status that a GET of a URL is answered with, with a token or without.
     """
 
     out: Console
@@ -83,6 +84,7 @@ class Tools:
     brakes: Callable[[str], Brakes]
     mappings: Callable[[Mapping[str, Mapped]], Mappings]
     running: Callable[[Deployed], Running]
+    http_status: Callable[[str, str | None], int]
 
     def show(self, fields: Mapping[str, object], *, as_json: bool) -> None:
         """Write fields: a line each, or one JSON object in a line; what is None is left out of the first."""

@@ -75,7 +75,9 @@ def test_a_run_counts_from_one_and_a_round_goes_on() -> None:
         kept = world.database.items[CANARIES.name, ("completed",)].attributes
         assert (kept["run"], kept["count"]) == (run, number)
     for number in (1, 2, 3):
-        assert isinstance(world.execute(body(job_type=canary_round.name, idempotency_key=f"r{number}", payload={})), Completed)
+        assert isinstance(
+            world.execute(body(job_type=canary_round.name, idempotency_key=f"r{number}", payload={})), Completed
+        )
     assert world.database.items[CANARIES.name, ("round",)].attributes["count"] == 3
 
 

@@ -41,17 +41,20 @@ OUTPUTS = {
     "QueueInventory": "https://sqs/inventory",
     "QueueInvoices": "https://sqs/invoices",
     "QueueNotifications": "https://sqs/notifications",
+    "QueueCanary": "https://sqs/canary",
     "DeadLetterQueuePayments": "https://sqs/payments-dead",
     "DeadLetterQueueUsers": "https://sqs/users-dead",
     "DeadLetterQueueInventory": "https://sqs/inventory-dead",
     "DeadLetterQueueInvoices": "https://sqs/invoices-dead",
     "DeadLetterQueueNotifications": "https://sqs/notifications-dead",
+    "DeadLetterQueueCanary": "https://sqs/canary-dead",
     "AuditLog": "audit",
     "MappingPayments": "uuid-payments 20",
     "MappingUsers": "uuid-users 5",
     "MappingInventory": "uuid-inventory 5",
     "MappingInvoices": "uuid-invoices 5",
     "MappingNotifications": "uuid-notifications 5",
+    "MappingCanary": "uuid-canary 2",
     "LookoutFunction": "lookout",
 }
 ME = "arn:aws:sts::000000000000:assumed-role/operator/me"
@@ -124,11 +127,15 @@ class Desk:
         self.queues = {url: MemoryQueue(self.clock) for name, url in OUTPUTS.items() if name.startswith("Queue")}
         self.audit: list[dict[str, Any]] = []
         self.audit_is_gone = False
+        self.outputs = dict(OUTPUTS)
+        self.token = "0123456789abcdef" * 2
         self.redrive: Redrive | None = None
         self.brakes, self.mapped = MemoryBrakes(), MemoryMappings()
         self.running = Looked()
         self.edited: list[str] = []
         self.jobs = Memory(self.clock)
+        self.door: dict[str | None, int] = {None: 401, "token": 200}
+        self.doors: list[str] = []
         self.out, self.err = "", ""
 
     def run(self, *words: str) -> int:
@@ -142,7 +149,7 @@ class Desk:
             err=err,
             stdin=io.StringIO(self.stdin) if self.given is None else self.given,
             clock=self.clock,
-            tokens=lambda: "0123456789abcdef" * 2,
+            tokens=lambda: self.token,
             deployed=self._deployed,
             producer=lambda url: Producer(self._queue(url), self.clock, Random(1), lambda: "f" * 32),  # noqa: S311 - repeatable
             jobs=lambda _: self.jobs,
@@ -156,10 +163,15 @@ class Desk:
             brakes=lambda _: self.brakes,
             mappings=self._mappings,
             running=lambda _: self.running,
+            http_status=self._http_status,
         )
         status = main(words, tools)
         self.out, self.err = (str(console.file.getvalue()) for console in (out, err))  # type: ignore[attr-defined]
         return status
+
+    def _http_status(self, url: str, token: str | None) -> int:
+        self.doors.append(url)
+        return self.door[token]
 
     def _mappings(self, mapped: Any) -> MemoryMappings:
         assert all(each.uuid == f"uuid-{worker}" for worker, each in mapped.items())
@@ -183,12 +195,11 @@ class Desk:
         found: dict[str, Any] = json.loads(line)
         return found
 
-    @staticmethod
-    def _deployed(name: str) -> Deployed:
+    def _deployed(self, name: str) -> Deployed:
         if name != "tahan-dev":
             message = f"There is no stack {name!r}."
             raise CommandError(message)
-        return Deployed(name, OUTPUTS)
+        return Deployed(name, self.outputs)
 
     def _queue(self, url: str) -> Any:
         desk = self
