@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from ops import braking, dlq, enqueue, job, locks, operation, smoke, status
-from ops.deployed import find
+from ops import braking, deploy_check, dlq, enqueue, job, locks, operation, smoke, status
+from ops.deploy_check import synthesised
+from ops.deployed import find, template_of
 from ops.door import http_status
 from ops.editor import in_editor
 from ops.exits import CommandError, Exit
@@ -36,7 +37,7 @@ from shared.runtime import producer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = (status, enqueue, operation, job, dlq, braking, locks, smoke)
+COMMANDS = (status, enqueue, operation, job, dlq, braking, locks, smoke, deploy_check)
 
 BATCH_SECONDS = 10.0  # a batch of large letters, or of fifty records, takes longer than a call of a worker may
 
@@ -66,6 +67,8 @@ def connected() -> Tools:
         brakes=lambda table: DynamoDBBrakes(client("dynamodb"), table),
         mappings=lambda mapped: LambdaMappings(client("lambda"), mapped),
         running=AwsRunning,
+        template=template_of,
+        assembly=synthesised,
         http_status=http_status,
         owned=lambda table: DynamoDBOwnedJobs(client("dynamodb"), table, clock, SystemRandom()),
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
@@ -78,6 +79,12 @@ class Deployed:
 
 def _output_of(kind: str, worker: str) -> str:
     return kind + "".join(part.capitalize() for part in worker.split("-"))
+
+
+def template_of(name: str) -> Any:  # noqa: ANN401 - JSON
+    """The template that a stack was deployed from."""
+    body = client("cloudformation").get_template(StackName=name, TemplateStage="Original")["TemplateBody"]
+    return json.loads(body) if isinstance(body, str) else body
 
 
 def find(name: str) -> Deployed:

@@ -19,6 +19,8 @@ class Exit(IntEnum):
     UNDER_WAY = 6  # the time to watch is over, and the operation is not
     STOPPED = 7  # a replay stopped by itself: what it replayed died again, or was not decided
     LEFT = 8  # some of what was chosen was left as it is; the summary says why
+    DIFFERS = 9  # a deploy of this code would change the stack, or it runs otherwise than deployed
+    HARMFUL = 10  # a deploy would remove or replace what holds data, or take away queues that hold messages
     INTERRUPTED = 130
 
 

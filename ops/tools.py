@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
+    from pathlib import Path
     from typing import TextIO
 
     from rich.console import Console
@@ -63,6 +64,8 @@ class Tools:
         brakes: which workers are braked, by the table's name.
         mappings: the event source mappings that are named.
         running: looks at what runs in a stack.
+        template: the template that a stack was deployed from, by its name.
+        assembly: where the cloud assembly of a stage of this code is, which is made if need be.
         http_status: the status that a GET of a URL is answered with, with a token or without.
     """
 
@@ -84,6 +87,8 @@ class Tools:
     brakes: Callable[[str], Brakes]
     mappings: Callable[[Mapping[str, Mapped]], Mappings]
     running: Callable[[Deployed], Running]
+    template: Callable[[str], Any]
+    assembly: Callable[[str], Path]
     http_status: Callable[[str, str | None], int]
 
     def show(self, fields: Mapping[str, object], *, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from ops.cli import main
 from ops.deployed import Deployed
-from ops.exits import CommandError
+from ops.exits import CommandError, Exit
 from ops.jobs import Seen
 from ops.running import Depth, Receiving
 from ops.tools import Tools
@@ -29,6 +29,7 @@ from tests.world import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
     from typing import TextIO
 
     from shared.dead_letter_queue import Redrive
@@ -136,6 +137,8 @@ class Desk:
         self.jobs = Memory(self.clock)
         self.door: dict[str | None, int] = {None: 401, "token": 200}
         self.doors: list[str] = []
+        self.templates: dict[str, Any] = {}
+        self.assemblies: dict[str, Path] = {}
         self.out, self.err = "", ""
 
     def run(self, *words: str) -> int:
@@ -163,11 +166,19 @@ class Desk:
             brakes=lambda _: self.brakes,
             mappings=self._mappings,
             running=lambda _: self.running,
+            template=lambda name: self.templates[name],
+            assembly=self._assembly,
             http_status=self._http_status,
         )
         status = main(words, tools)
         self.out, self.err = (str(console.file.getvalue()) for console in (out, err))  # type: ignore[attr-defined]
         return status
+
+    def _assembly(self, stage: str) -> Path:
+        if stage not in self.assemblies:
+            message = f"stage {stage!r} is not in cdk.json."
+            raise CommandError(message, Exit.REFUSED)
+        return self.assemblies[stage]
 
     def _http_status(self, url: str, token: str | None) -> int:
         self.doors.append(url)
