@@ -42,16 +42,23 @@ class Deployment:
     folder: Path
     progress: Callable[[str], None]
 
+    def bootstrap(self) -> None:
+        """Make the stand-in ready for deployments.
+
+        Raises:
+            ProcessError: the CDK command line refused; the message ends with its words.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._install()
+        self._cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}")
+
     def deploy(self, assembly: Path, parameters: Mapping[str, str]) -> dict[str, str]:
-        """Bootstrap the stand-in, deploy every stack of the assembly, and give the outputs by name.
+        """Deploy every stack of the assembly, or update those that are there, and give the outputs by name.
 
         Raises:
             ProcessError: the CDK command line or CloudFormation refused; the message ends with its words.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._install()
         outputs = self.folder / "outputs.json"
-        self._cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}")
         given = [word for name, value in parameters.items() for word in ("--parameters", f"{name}={value}")]
         options = [
             "--all",
@@ -65,6 +72,14 @@ class Deployment:
         ]
         self._cdk("deploy", "--app", str(assembly), *options, *given)
         return {name: value for stack in json.loads(outputs.read_text()).values() for name, value in stack.items()}
+
+    def destroy(self, assembly: Path) -> None:
+        """Delete every stack of the assembly.
+
+        Raises:
+            ProcessError: the CDK command line or CloudFormation refused; the message ends with its words.
+        """
+        self._cdk("destroy", "--app", str(assembly), "--all", "--force")
 
     def _cdk(self, command: str, *arguments: str) -> None:
         environ = {

@@ -53,6 +53,32 @@ class Outside:
 
 
 @dataclass(frozen=True, slots=True)
+class Deployed:
+    """What was deployed, and the way to deploy something else in its place."""
+
+    assembly: Path
+    deployment: Deployment
+    parameters: dict[str, str]
+    cache: Cache
+
+    def put(self, assembly: Path, copy: Path) -> dict[str, str]:
+        """Deploy another assembly of the same stage in its place, adapted in `copy`; give the outputs.
+
+        Raises:
+            ProcessError: it was refused.
+        """
+        return self.deployment.deploy(adapt_assembly(assembly, copy, self.cache), self.parameters)
+
+    def take_away(self) -> None:
+        """Delete the stack.
+
+        Raises:
+            ProcessError: it was refused.
+        """
+        self.deployment.destroy(self.assembly)
+
+
+@dataclass(frozen=True, slots=True)
 class Stack:
     """A running, deployed stack.
 
@@ -60,6 +86,7 @@ class Stack:
         publisher: serves the issuer's public key.
         issuer: signs tokens for the front door.
         outputs: of the CloudFormation stack, by name: tables, queues, function names.
+        deployed: the assembly, and how it was deployed.
         folder: all files and logs of the children.
     """
 
@@ -74,6 +101,7 @@ class Stack:
     clients: Clients
     outputs: dict[str, str]
     folder: Path
+    deployed: Deployed
 
     @property
     def api(self) -> str:
@@ -114,7 +142,8 @@ def running_stack(progress: Callable[[str], None], logs: Path | None = None) -> 
         publisher, issuer = _start_issuer(children, folder / "issuer")
         standin = start_standin(children, folder / "standin", valkey, progress)
         progress("deploying with the CDK command line")
-        adapted = adapt_assembly(assembly, folder / "assembly", Cache(valkey.host, valkey.port))
+        cache = Cache(valkey.host, valkey.port)
+        adapted = adapt_assembly(assembly, folder / "assembly", cache)
         deployment = Deployment(children, standin.endpoint, folder / "cdk", progress)
         parameters = {
             "EndpointPaymentProvider": provider.endpoint,
@@ -122,10 +151,12 @@ def running_stack(progress: Callable[[str], None], logs: Path | None = None) -> 
             "EndpointNotificationService": notifications.endpoint,
             "Issuer": issuer.url,
         }
+        deployment.bootstrap()
         outputs = deployment.deploy(adapted, parameters)
         clients = Clients.at(standin.endpoint)
         outside = (provider, inventory, notifications, publisher)
-        yield Stack(children, valkey, standin, *outside, issuer, clients, outputs, folder)
+        deployed = Deployed(adapted, deployment, parameters, cache)
+        yield Stack(children, valkey, standin, *outside, issuer, clients, outputs, folder, deployed)
 
 
 def _synthesise(children: Children, folder: Path, progress: Callable[[str], None]) -> Path:
