@@ -1,4 +1,4 @@
-"""Where it is written down who asked for which file. AWS writes it; no function of the stack reads it."""
+"""Where it is written down who asked for which file, and who spoke to whom in the network. AWS writes it; no function of the stack reads it."""
 
 from __future__ import annotations
 

@@ -46,7 +46,8 @@ class Foundation(Construct):
         self.tables = Tables(self, "Tables", stage=stage, key=self.key)
         self.access_logs = access_logs(self, stage=stage)
         self.buckets = Buckets(self, "Buckets", stage=stage, key=self.key, access_logs=self.access_logs)
-        self.network = Network(self, "Network", stage=stage, egress=bool(plan.outgoing))
+        egress = bool(plan.outgoing)
+        self.network = Network(self, "Network", stage=stage, egress=egress, access_logs=self.access_logs)
         self.cache = Cache(self, "Cache", network=self.network, key=self.key, stage=stage)
         self._named: set[str] = set()
         self._relayed_by: str | None = None

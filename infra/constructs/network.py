@@ -13,6 +13,8 @@ from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 if TYPE_CHECKING:
+    from aws_cdk import aws_s3 as s3
+
     from infra.settings import Stage
 
 ISOLATED = "Isolated"
@@ -21,9 +23,11 @@ HTTPS = ec2.Port.tcp(443)
 
 
 class Network(Construct):
-    """A VPC with its endpoints, and the security group of the functions."""
+    """A VPC with its endpoints, and the security group of the functions. Who spoke to whom stands in the access logs."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, stage: Stage, egress: bool) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, *, stage: Stage, egress: bool, access_logs: s3.IBucket
+    ) -> None:
         super().__init__(scope, construct_id)
         self.has_egress = egress
         isolated = ec2.SubnetConfiguration(name=ISOLATED, subnet_type=ec2.SubnetType.PRIVATE_ISOLATED, cidr_mask=20)
@@ -42,6 +46,8 @@ class Network(Construct):
             subnet_configuration=[isolated, *(outward if egress else [])],
             restrict_default_security_group=False,  # it would bring a function of CDK's own into the stack
         )
+        to_bucket = ec2.FlowLogDestination.to_s3(access_logs, "network/")
+        self.vpc.add_flow_log("FlowLog", destination=to_bucket, traffic_type=ec2.FlowLogTrafficType.ALL)
         self.functions_group = self._group("Functions", "Functions of the stack", outbound=True)
         self.vpc.add_gateway_endpoint("DynamoDb", service=ec2.GatewayVpcEndpointAwsService.DYNAMODB)
         self.vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)

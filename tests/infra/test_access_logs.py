@@ -1,4 +1,4 @@
-"""Who asked for which file is written down in one bucket that AWS alone writes."""
+"""Who asked for which file, and who spoke to whom, is written down in one bucket that AWS alone writes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from infra.settings import Stage
 from tests.infra.declared import READING
-from tests.infra.walk import plain, target, text
+from tests.infra.walk import listed, plain, target, text
 
 if TYPE_CHECKING:
     from tests.infra.conftest import Synth
@@ -68,3 +68,14 @@ def test_access_logs_are_forgotten_and_kept_as_the_stage_says(synth: Synth, days
 def test_no_function_reaches_the_bucket_of_logs(walk: Walk) -> None:
     bucket = log_bucket(walk)
     assert not [g for role in walk.of("AWS::IAM::Role") for g in walk.grants(role) if g.resource == bucket]
+
+
+def test_all_traffic_of_the_network_is_logged(walk: Walk) -> None:
+    (vpc,) = walk.of("AWS::EC2::VPC")
+    (flow,) = walk.of("AWS::EC2::FlowLog").values()
+    assert (target(flow["ResourceId"]), flow["ResourceType"], flow["TrafficType"]) == (vpc, "VPC", "ALL")
+    assert text(flow["LogDestination"]) == f"<{log_bucket(walk)}.Arn>/network/"
+    put = [s for s in writers(walk, "delivery.logs.amazonaws.com") if "s3:PutObject" in listed(s["Action"])]
+    assert [text(s["Resource"]).partition(">/")[2] for s in put] == ["network/AWSLogs/<AWS::AccountId>/*"]
+    for statement in writers(walk, "delivery.logs.amazonaws.com"):
+        assert statement["Condition"]["StringEquals"].items() >= OUR_ACCOUNT.items()
