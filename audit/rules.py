@@ -32,6 +32,12 @@ SECRET_NAME = re.compile(r"PASSWORD|PASSWD|SECRET|CREDENTIAL|PRIVATE|TOKEN|API_?
 SECRET_VALUE = re.compile(
     r"AKIA[0-9A-Z]{16}|-----BEGIN|^eyJ[\w-]+\.|://[^/\s:@]+:[^/\s@]+@|^(?:[A-Za-z0-9+/]{40,}={0,2}|[0-9a-f]{32,})$"
 )
+# Where each kind says in which security groups it is; without any it is in the default one of its network.
+GROUPS = {
+    "AWS::EC2::VPCEndpoint": ("SecurityGroupIds",),
+    "AWS::ElastiCache::ServerlessCache": ("SecurityGroupIds",),
+    "AWS::Lambda::Function": ("VpcConfig", "SecurityGroupIds"),
+}
 OF_TOOLS = ("cdk_nag", "cfn-lint", "checkov")
 
 
@@ -102,6 +108,19 @@ def cache_client(template: Template) -> Iterator[Fault]:
             yield Fault(name, "speaks to the cache without TLS")
         if not told.get(f"{PREFIX}CACHE_USER"):
             yield Fault(name, "speaks to the cache as no user")
+
+
+def default_group(template: Template) -> Iterator[Fault]:
+    """Nothing is in a network's default security group, which is open inside, and which CloudFormation cannot close."""
+    for kind, path in GROUPS.items():
+        for name, properties in template.of(kind).items():
+            if properties.get("VpcEndpointType") == "Gateway" or (len(path) > 1 and path[0] not in properties):
+                continue
+            groups = properties
+            for part in path:
+                groups = groups.get(part, {})
+            if not groups or any("DefaultSecurityGroup" in str(group) for group in groups):
+                yield Fault(name, "is in the default security group of its network")
 
 
 def public_bucket(template: Template) -> Iterator[Fault]:
@@ -183,6 +202,7 @@ RULES: dict[str, Callable[[Template], Iterator[Fault]]] = {
     "TAHAN-REDRIVE-ALLOW": redrive_allow,
     "TAHAN-CACHE-USERS": cache_users,
     "TAHAN-CACHE-CLIENT": cache_client,
+    "TAHAN-DEFAULT-GROUP": default_group,
     "TAHAN-PUBLIC-BUCKET": public_bucket,
     "TAHAN-KEPT-DATA": kept_data,
     "TAHAN-STAR-ACTION": star_action,

@@ -296,6 +296,19 @@ DEFECTS = (
         "TAHAN-CACHE-CLIENT",
         *told(TAHAN_CACHE_HOST="cache", TAHAN_CACHE_TLS="true", TAHAN_CACHE_USER=""),
     ),
+    Defect("a function in the default group", "ours", "TAHAN-DEFAULT-GROUP", *function(VpcConfig={"SubnetIds": ["a"]})),
+    Defect(
+        "an endpoint in the default group",
+        "ours",
+        "TAHAN-DEFAULT-GROUP",
+        "AWS::EC2::VPCEndpoint",
+        {
+            "VpcId": {"Ref": "ANetworkWithoutFlowLogs"},
+            "ServiceName": "com.amazonaws.eu-west-1.sqs",
+            "VpcEndpointType": "Interface",
+            "SecurityGroupIds": [{"Fn::GetAtt": ["ANetworkWithoutFlowLogs", "DefaultSecurityGroup"]}],
+        },
+    ),
     Defect("a bucket that may be public", "ours", "TAHAN-PUBLIC-BUCKET", "AWS::S3::Bucket", {}),
     Defect("a table that goes with its stack", "ours", "TAHAN-KEPT-DATA", *table(DeletionProtectionEnabled=True)),
     Defect(

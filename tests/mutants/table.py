@@ -5195,6 +5195,13 @@ MUTANTS = (
         "tests/audit/test_rules.py",
     ),
     Mutant(
+        "nothing is in the default security group by its name, in the audit",
+        "audit/rules.py",
+        ' or any("DefaultSecurityGroup" in str(group) for group in groups)',
+        "",
+        "tests/audit/test_rules.py",
+    ),
+    Mutant(
         "S3 may write its access logs",
         "cdk.json",
         '"@aws-cdk/aws-s3:serverAccessLogsUseBucketPolicy": true',
