@@ -14,7 +14,7 @@ ENVIRONMENT := .venv/.made
 unexport PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help demo demo-import local test check synth simulate clients faults soak drill e2e bench-import mutants api openapi contract format clean
+.PHONY: help demo demo-import local test check audit synth simulate clients faults soak drill e2e bench-import mutants api openapi contract format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -36,6 +36,9 @@ check: $(ENVIRONMENT) ## format, lint, types, import contracts
 	.venv/bin/ruff check --output-format concise .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+
+audit: $(ENVIRONMENT) ## every gate over what goes to AWS (docs/security.md): ARGS="--json" for scripts
+	@$(PYTHON) -m audit $(ARGS)
 
 synth: $(ENVIRONMENT) ## the cloud assembly of STAGE (dev, prod, local)
 	@$(PYTHON) -m infra.assembly $(or $(STAGE),dev)
@@ -78,7 +81,7 @@ format: $(ENVIRONMENT) ## put the code into shape
 	.venv/bin/ruff check --fix-only .
 
 clean: ## remove what was built and installed
-	rm -rf build node_modules .venv .tools local/standin/.venv
+	rm -rf build node_modules .venv .tools audit/tools/.venv local/standin/.venv
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -1,4 +1,7 @@
-"""Buckets of files that jobs declare: private, encrypted, over TLS alone; what lies there is forgotten after a time."""
+"""Buckets of files that jobs declare: private, encrypted, over TLS alone; what lies there is forgotten after a time.
+
+Who asked for which file stands in the access logs.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,13 @@ UNFINISHED = Duration.days(1)  # an upload of many parts whose writer died
 class Buckets(Construct):
     """The buckets of a stack. Each comes into being when a worker first asks for it."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, stage: Stage, key: kms.IKey | None) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, *, stage: Stage, key: kms.IKey | None, access_logs: s3.IBucket
+    ) -> None:
         super().__init__(scope, construct_id)
         self._stage = stage
         self._key = key
+        self._access_logs = access_logs
         self._known: dict[str, s3.Bucket] = {}
 
     def named(self, name: str) -> s3.Bucket:
@@ -46,6 +52,8 @@ class Buckets(Construct):
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
             enforce_ssl=True,
             minimum_tls_version=1.2,
+            server_access_logs_bucket=self._access_logs,
+            server_access_logs_prefix=f"files/{construct_id}/",
             lifecycle_rules=[
                 s3.LifecycleRule(
                     id="forget", expiration=KEPT, abort_incomplete_multipart_upload_after=UNFINISHED, enabled=True

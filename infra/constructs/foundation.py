@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
+from infra.constructs.access_logs import access_logs
 from infra.constructs.audit import audit_log
 from infra.constructs.buckets import Buckets
 from infra.constructs.cache import Cache
@@ -43,8 +44,10 @@ class Foundation(Construct):
         self.audit = audit_log(self, key=self.key, stage=stage)
         self.topic = alarm_topic(self, key=self.key, stage=stage)
         self.tables = Tables(self, "Tables", stage=stage, key=self.key)
-        self.buckets = Buckets(self, "Buckets", stage=stage, key=self.key)
-        self.network = Network(self, "Network", stage=stage, egress=bool(plan.outgoing))
+        self.access_logs = access_logs(self, stage=stage)
+        self.buckets = Buckets(self, "Buckets", stage=stage, key=self.key, access_logs=self.access_logs)
+        egress = bool(plan.outgoing)
+        self.network = Network(self, "Network", stage=stage, egress=egress, access_logs=self.access_logs)
         self.cache = Cache(self, "Cache", network=self.network, key=self.key, stage=stage)
         self._named: set[str] = set()
         self._relayed_by: str | None = None

@@ -13,6 +13,8 @@ from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 if TYPE_CHECKING:
+    from aws_cdk import aws_s3 as s3
+
     from infra.brought import ExistingNetwork
     from infra.settings import Stage
 
@@ -22,15 +24,19 @@ HTTPS = ec2.Port.tcp(443)
 
 
 class Network(Construct):
-    """A VPC with its endpoints, or one that is there already, and the security group of the functions."""
+    """A VPC with its endpoints and flow log, or one that is there already, and the security group of the functions."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, stage: Stage, egress: bool) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, *, stage: Stage, egress: bool, access_logs: s3.IBucket
+    ) -> None:
         super().__init__(scope, construct_id)
         brought = stage.network
         self.has_egress = egress if brought is None else bool(brought.egress)
         self.vpc = self._made(stage, egress=egress) if brought is None else self._found(brought)
         self.functions_group = self._group("Functions", "Functions of the stack", outbound=True)
         if isinstance(self.vpc, ec2.Vpc):
+            to_bucket = ec2.FlowLogDestination.to_s3(access_logs, "network/")
+            self.vpc.add_flow_log("FlowLog", destination=to_bucket, traffic_type=ec2.FlowLogTrafficType.ALL)
             self._reach_aws(self.vpc)
 
     def _found(self, brought: ExistingNetwork) -> ec2.IVpc:

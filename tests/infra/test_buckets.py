@@ -44,6 +44,8 @@ def folders(walk: Walk, function: str) -> set[tuple[str, ...]]:
     return found
 
 
+ACCESS_LOGS = "FoundationAccessLogs"
+WRITERS_OF_LOGS = {"delivery.logs.amazonaws.com", "logging.s3.amazonaws.com"}
 WRITE = ("s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject")
 DEPOSITED = {("texts/*", *WRITE), ("texts/*", "s3:ListBucket")}
 
@@ -62,8 +64,13 @@ def test_a_function_reaches_its_folders_and_no_others(declared: Walk) -> None:
         assert folders(declared, function) == set()
 
 
+def files(walk: Walk) -> dict[str, Json]:
+    """The buckets of files; what is left is the one of access logs."""
+    return {name: bucket for name, bucket in walk.of("AWS::S3::Bucket").items() if plain(name) != ACCESS_LOGS}
+
+
 def test_a_bucket_is_private_encrypted_and_forgets(walk: Walk) -> None:
-    buckets = walk.of("AWS::S3::Bucket")
+    buckets = files(walk)
     assert buckets
     for bucket in buckets.values():
         assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
@@ -81,12 +88,16 @@ def test_nothing_reaches_a_bucket_but_over_tls(walk: Walk) -> None:
         denied = [s["Condition"] for s in policy["PolicyDocument"]["Statement"] if s["Effect"] == "Deny"]
         if {"Bool": {"aws:SecureTransport": "false"}} in denied:
             refusing.add(target(policy["Bucket"]))
-        assert all(s["Effect"] == "Deny" for s in policy["PolicyDocument"]["Statement"])
+        allowed = [s["Principal"] for s in policy["PolicyDocument"]["Statement"] if s["Effect"] == "Allow"]
+        if plain(target(policy["Bucket"])) == ACCESS_LOGS:
+            assert {principal["Service"] for principal in allowed} <= WRITERS_OF_LOGS
+        else:
+            assert allowed == []
     assert refusing == set(walk.of("AWS::S3::Bucket"))
 
 
 def test_the_products_files_are_those_of_its_imports(product: Walk) -> None:
-    assert {plain(name) for name in product.of("AWS::S3::Bucket")} == {
+    assert {plain(name) for name in files(product)} == {
         "FoundationBucketsImports",
         "FoundationBucketsDeposits",
     }

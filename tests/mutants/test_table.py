@@ -10,8 +10,10 @@ from tests.mutants.table import MUTANTS, Mutant
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.guard)
-def test_each_guard_stands_once_where_the_table_says_and_its_mutant_is_python(mutant: Mutant) -> None:
-    compile(mutated(mutant), mutant.file, "exec")
+def test_each_guard_stands_once_where_the_table_says_and_its_mutant_can_be_read(mutant: Mutant) -> None:
+    without = mutated(mutant)
+    if mutant.file.endswith(".py"):
+        compile(without, mutant.file, "exec")
     assert all((ROOT / name).exists() for name in mutant.tests.split())
 
 

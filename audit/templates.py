@@ -1,0 +1,73 @@
+"""The templates that are audited: each stage of `cdk.json` but the local one, with everything it could deploy.
+
+Assets play no part, so a folder that holds next to nothing stands for each of them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from infra.app import build, new_app
+from infra.built import BUILD
+from infra.identity import Identity
+from infra.settings import load_stage, read_context
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from infra.settings import Stage
+
+FOLDER = BUILD / "audit"
+# A stage without clients has no front door, and one that was never looked at could be turned on by a line of cdk.json.
+SOME_CLIENTS = Identity(issuer="https://login.example.com", audience=("operations",))
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """A template that is audited.
+
+    Attributes:
+        name: of the stage.
+        path: the file, called after it.
+        retain: whether its data must outlive the stack.
+    """
+
+    name: str
+    path: Path
+    retain: bool
+
+
+def stages() -> list[Stage]:
+    """Every stage that goes to AWS, each with a front door."""
+    known = cast("dict[str, object]", read_context()["stages"])  # `load_stage` refuses what is none
+    loaded = (load_stage(name) for name in known)
+    return [
+        stage if stage.identity else stage.model_copy(update={"identity": SOME_CLIENTS})
+        for stage in loaded
+        if not stage.on_host
+    ]
+
+
+def synthesise(stage: Stage, folder: Path = FOLDER) -> Audited:
+    """Write the template of a stage's registered workers into a folder."""
+    from functions.registry import WORKERS  # noqa: PLC0415 - rules and exceptions do not need the product
+
+    def package(module: str) -> Path:
+        asset = folder / "assets" / module
+        asset.mkdir(parents=True, exist_ok=True)
+        (asset / "module.txt").write_text(module, encoding="utf-8")
+        return asset
+
+    app = new_app()
+    stack = build(app, WORKERS, stage, package)
+    return write(stage.name, app.synth().get_stack_by_name(stack.stack_name).template, folder, retain=stage.retain)
+
+
+def write(name: str, template: object, folder: Path, *, retain: bool = False) -> Audited:
+    """Keep a template in a folder for the tools to read."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.template.json"
+    path.write_text(json.dumps(template, indent=1), encoding="utf-8")
+    return Audited(name, path, retain)
