@@ -14,7 +14,7 @@ ENVIRONMENT := .venv/.made
 unexport PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help demo demo-import local test check audit synth simulate clients faults soak drill e2e bench-import mutants api openapi contract format clean
+.PHONY: help demo demo-import local test check audit synth simulate clients faults soak drill e2e permissions bench-import mutants api openapi contract format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -60,6 +60,9 @@ drill: $(ENVIRONMENT) ## a bad day of the operators, played through: ARGS=dead_l
 
 e2e: $(ENVIRONMENT) ## the life of a stack on the stand-in: deploy, situations, smoke, update under load, roll back, destroy
 	@$(PYTHON) -m tests.e2e $(ARGS)
+
+permissions: $(ENVIRONMENT) ## plays everything on a stand-in that writes down each call of a function; docs/permissions.md
+	$(PYTHON) -m tests.permissions
 
 bench-import: $(ENVIRONMENT) ## memory of an import by the size of its file: ARGS="--rows 10000 1000000"
 	@$(PYTHON) -m benchmarks.import_memory $(ARGS)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 
+from shared.deposits import DEPOSITS
 from shared.table import Right, Way
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ TABLE = {
     Right.READ_WRITE: ("dynamodb:GetItem", "dynamodb:ConditionCheckItem", "dynamodb:PutItem", "dynamodb:UpdateItem"),
 }
 FILES = {Right.READ: ("s3:GetObject",), Right.READ_WRITE: ("s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject")}
+DEPOSIT = ("s3:GetObject", "s3:PutObject")
 SHOW = {
     Way.ITEM: ("dynamodb:GetItem",),
     Way.MANY: ("dynamodb:BatchGetItem",),
@@ -97,13 +99,23 @@ def allow_table(grantee: iam.IRole, table: dynamodb.ITable, actions: tuple[str, 
 
 
 def allow_files(grantee: iam.IRole, bucket: s3.IBucket, reach: Reach) -> None:
-    """Let a role read, or write, the files of a folder. Who may list nothing is told of a file that is not there as of one of others."""
-    allow(grantee, FILES[reach.right], bucket.arn_for_objects(f"{reach.folder.name}/*"))
+    """Let a role read, or write, the files of a folder."""
+    _allow_folder(grantee, bucket, reach.folder.name, FILES[reach.right])
+
+
+def allow_deposits(grantee: iam.IRole, bucket: s3.IBucket) -> None:
+    """Let a role deposit texts, and fetch them; none is so large that it goes in parts."""
+    _allow_folder(grantee, bucket, DEPOSITS.name, DEPOSIT)
+
+
+def _allow_folder(grantee: iam.IRole, bucket: s3.IBucket, folder: str, actions: tuple[str, ...]) -> None:
+    """Who may list nothing is told of a file that is not there as of one of others."""
+    allow(grantee, actions, bucket.arn_for_objects(f"{folder}/*"))
     grantee.add_to_principal_policy(
         iam.PolicyStatement(
             actions=["s3:ListBucket"],
             resources=[bucket.bucket_arn],
-            conditions={"StringLike": {"s3:prefix": f"{reach.folder.name}/*"}},
+            conditions={"StringLike": {"s3:prefix": f"{folder}/*"}},
         )
     )
 

@@ -12,7 +12,18 @@ from infra.constructs.alarms import QueueAlarms
 from infra.constructs.function import Function, Shape
 from infra.constructs.mapping import consume_queue
 from infra.constructs.queue_pair import QueuePair
-from infra.grants import CONSUME, JOB_RECORDS, OUTBOX_WRITE, SEND, SPLIT, TABLE, allow_files, allow_queue, allow_table
+from infra.grants import (
+    CONSUME,
+    JOB_RECORDS,
+    OUTBOX_WRITE,
+    SEND,
+    SPLIT,
+    TABLE,
+    allow_deposits,
+    allow_files,
+    allow_queue,
+    allow_table,
+)
 from infra.names import camel, module_of
 from infra.sizes import Size
 from shared.deposits import DEPOSITS
@@ -82,7 +93,7 @@ class WorkerService(Construct):
         self._foundation.cache.admit(role)
         for access in self.worker.accesses:
             allow_table(role, self._foundation.table(access.table), TABLE[access.right])
-        allow_files(role, self._foundation.deposits, DEPOSITS.read_write)
+        allow_deposits(role, self._foundation.deposits)
         for reach in self.worker.reaches:
             allow_files(role, self._foundation.buckets.named(reach.folder.bucket), reach)
 

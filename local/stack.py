@@ -120,8 +120,12 @@ class Stack:
 
 
 @contextlib.contextmanager
-def running_stack(progress: Callable[[str], None], logs: Path | None = None) -> Iterator[Stack]:
+def running_stack(
+    progress: Callable[[str], None], logs: Path | None = None, recorded: Path | None = None
+) -> Iterator[Stack]:
     """Start and deploy everything; when the block is left, every process and file is gone again, but `logs` if given.
+
+    `recorded` is a file in which each AWS call of a function is written down.
 
     Raises:
         ProcessError: a part does not start or deploy.
@@ -140,7 +144,7 @@ def running_stack(progress: Callable[[str], None], logs: Path | None = None) -> 
         inventory = _start_outside(children, folder / "inventory", "local.inventory_system")
         notifications = _start_outside(children, folder / "notifications", "local.notification_service")
         publisher, issuer = _start_issuer(children, folder / "issuer")
-        standin = start_standin(children, folder / "standin", valkey, progress)
+        standin = start_standin(children, folder / "standin", valkey, progress, recorded)
         progress("deploying with the CDK command line")
         cache = Cache(valkey.host, valkey.port)
         adapted = adapt_assembly(assembly, folder / "assembly", cache)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = ROOT / "local" / "standin"
+RECORDER = ROOT / "local" / "recorder"
 HEALTH = "/_ministack/health"
 
 
@@ -35,7 +36,9 @@ class Standin:
         self.endpoint = f"http://127.0.0.1:{port}"
 
 
-def start_standin(children: Children, folder: Path, valkey: Valkey, progress: Callable[[str], None]) -> Standin:
+def start_standin(
+    children: Children, folder: Path, valkey: Valkey, progress: Callable[[str], None], recorded: Path | None = None
+) -> Standin:
     """Start the stand-in and wait until it answers; the first time, its environment is made.
 
     Args:
@@ -43,6 +46,7 @@ def start_standin(children: Children, folder: Path, valkey: Valkey, progress: Ca
         folder: all its files: state, extracted functions, log.
         valkey: what it hands out as the managed cache.
         progress: gets a line now and then.
+        recorded: a file in which each AWS call of a function is written down.
 
     Raises:
         ProcessError: it does not start.
@@ -65,6 +69,7 @@ def start_standin(children: Children, folder: Path, valkey: Valkey, progress: Ca
         "S3_DATA_DIR": str(folder / "s3"),
         "REDIS_HOST": valkey.host,
         "REDIS_PORT": str(valkey.port),
+        **({} if recorded is None else {"PYTHONPATH": str(RECORDER), "RECORDED_CALLS": str(recorded)}),
     }
     command = (str(python), "-m", "ministack")
     child = children.start(Program("the AWS stand-in", command, environ, folder / "standin.log", folder))

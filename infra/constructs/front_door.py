@@ -18,7 +18,7 @@ from functions.routes import ROUTES
 from infra.constructs.alarms import FrontDoorAlarms
 from infra.constructs.function import Function, Place, Shape
 from infra.constructs.log_group import log_group
-from infra.grants import ACCEPT, CANCEL, LIST, LOOK, OUTBOX_WRITE, QUERY_INDEX, SHOW, allow, allow_files, allow_table
+from infra.grants import ACCEPT, CANCEL, LIST, LOOK, OUTBOX_WRITE, QUERY_INDEX, SHOW, allow, allow_deposits, allow_table
 from infra.sizes import FRONT_DOOR, Size
 from shared.backends.owned_jobs import BY_OWNER, UNFINISHED
 from shared.deposits import DEPOSITS
@@ -76,7 +76,7 @@ class FrontDoor(Construct):
         for index in (BY_OWNER, UNFINISHED):
             allow(function.role, QUERY_INDEX, f"{tables.jobs.table_arn}/index/{index}")
         allow_table(function.role, tables.outbox, OUTBOX_WRITE)
-        allow_files(function.role, foundation.deposits, DEPOSITS.read_write)
+        allow_deposits(function.role, foundation.deposits)
         cache.admit(function.role)
         for table, ways in _ways().items():
             allow_table(function.role, foundation.table(table), tuple(action for way in ways for action in SHOW[way]))

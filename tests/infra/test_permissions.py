@@ -30,7 +30,8 @@ KEY = {"kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey", "
 XRAY = {action for action in NOT_CONFINABLE if action.startswith("xray:")}
 
 
-FILES = {"s3:AbortMultipartUpload", "s3:GetObject", "s3:ListBucket", "s3:PutObject"}
+DEPOSITED = {"s3:GetObject", "s3:ListBucket", "s3:PutObject"}
+FILES = DEPOSITED | {"s3:AbortMultipartUpload"}
 
 
 def consumer(worker: str, **tables: set[str]) -> dict[str, set[str]]:
@@ -39,7 +40,7 @@ def consumer(worker: str, **tables: set[str]) -> dict[str, set[str]]:
         "FoundationKey": KEY,
         "FoundationTablesJobs": READ | {"dynamodb:UpdateItem"},
         "FoundationTablesOutbox": {"dynamodb:PutItem"},
-        "FoundationBucketsDeposits": FILES,
+        "FoundationBucketsDeposits": DEPOSITED,
         "FoundationCacheValkey": {"elasticache:Connect"},
         "FoundationCacheUser": {"elasticache:Connect"},
         f"Worker{worker}ConsumerLogs": LOGS,
@@ -101,7 +102,7 @@ MATRIX = {
     },
     "FrontDoorFunction": {
         "*": NOT_CONFINABLE,
-        "FoundationBucketsDeposits": FILES,
+        "FoundationBucketsDeposits": DEPOSITED,
         "FoundationCacheValkey": {"elasticache:Connect"},
         "FoundationCacheUser": {"elasticache:Connect"},
         "FoundationKey": KEY,
