@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 from functions import outbox_relay, part_counter, payments
+from functions.registry import WORKERS
+from infra.names import camel
 from local.event_source_mapping import EventSourceMapping
 from shared.backends.aws import client
 from shared.backends.sqs_attributes import of_strings
@@ -22,6 +24,7 @@ from shared.parts import STATES
 from shared.runtime import connect
 from shared.settings import Settings
 from tests.aws import CREDENTIALS, Database, create_queue
+from tests.permissions.authority import acting
 from tests.world import Context
 
 if TYPE_CHECKING:
@@ -103,13 +106,18 @@ class Stack:
         """Poll and relay until nothing is left on the queue."""
         deadline = time.monotonic() + patience.total_seconds()
         while time.monotonic() < deadline:
-            polled = self.mapping.poll()
+            with self._acting(f"Worker{camel(self.worker.name)}ConsumerFunction"):
+                polled = self.mapping.poll()
             relayed = self.relay_new() + (self.count_new() if self.counts else 0)
             if not polled and not relayed and self._is_empty():
                 return
             if not polled:
                 time.sleep(0.1)
         pytest.fail(f"the queue is not empty after {patience}")
+
+    def _acting(self, function: str) -> contextlib.AbstractContextManager[None]:
+        """As that function of the product: what its role does not grant is told. A worker of the tests has no role."""
+        return acting(function, self.settings) if self.worker in WORKERS else contextlib.nullcontext()
 
     def relay_new(self) -> int:
         """Give the relay what the stream would bring: each outbox item once."""
@@ -119,7 +127,8 @@ class Stack:
             records = [
                 {"eventSource": "aws:dynamodb", "eventName": "INSERT", "dynamodb": {"NewImage": item}} for item in fresh
             ]
-            self.relay.relay(outbox_relay.read_stream({"Records": records}, self.relay.clock.now()))
+            with self._acting("OutboxRelayFunction"):
+                self.relay.relay(outbox_relay.read_stream({"Records": records}, self.relay.clock.now()))
             self.relayed |= {item["id"]["S"] for item in fresh}
         return len(fresh)
 
@@ -130,7 +139,8 @@ class Stack:
         ends = ended_parts(self.database.client, self.settings)
         fresh = [item for item in ends if (item["id"]["S"], item["status"]["S"]) not in self.counted]
         if fresh:
-            self.counter.count(streamed(fresh))
+            with self._acting("PartCounterFunction"):
+                self.counter.count(streamed(fresh))
             self.counted |= {(item["id"]["S"], item["status"]["S"]) for item in fresh}
         return len(fresh)
 

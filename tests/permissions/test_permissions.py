@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from functions.registry import WORKERS
+from functions.users import USERS
 from infra.assembly import synthesise, template_path
 from infra.names import camel
 from infra.settings import ROOT
 from local.standin import RECORDER
+from shared.settings import Settings
+from tests.aws import Database
 from tests.infra.walk import Walk
+from tests.permissions.authority import acting
 from tests.permissions.calls import needed
 from tests.permissions.granted import granted, missing
 from tests.permissions.kept import PAGE, UNSEEN, local_template, page, reason, recorded
@@ -104,6 +108,21 @@ def test_a_call_needs_the_actions_that_iam_checks(call: dict[str, object], expec
 def test_a_service_that_nobody_has_used_is_refused() -> None:
     with pytest.raises(ValueError, match=r"sns:Publish: say in tests/permissions/calls\.py"):
         list(needed({"service": "sns", "operation": "Publish"}))
+
+
+def test_a_call_that_a_role_does_not_grant_is_told(aws_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", aws_endpoint)
+    database = Database.create(USERS)
+    settings = Settings(
+        stage="test", jobs_table=database.jobs_table, outbox_table=database.outbox_table, tables=database.tables
+    )
+    key = {"user_id": {"S": "u"}}
+    with acting("WorkerUsersConsumerFunction", settings):
+        database.client.get_item(TableName=database.tables["users"], Key=key)
+    refused = "WorkerUsersConsumerFunction may not dynamodb:PutItem FoundationTablesItemsUsers"
+    with pytest.raises(AssertionError, match=refused), acting("WorkerUsersConsumerFunction", settings):
+        database.client.put_item(TableName=database.tables["users"], Item=key)
+    database.client.put_item(TableName=database.tables["users"], Item=key)  # nobody looks any more
 
 
 def test_the_recorder_writes_names_and_no_values(tmp_path: Path, aws_endpoint: str) -> None:
