@@ -1,0 +1,160 @@
+"""What a million jobs cost, worker by worker: counted calls times published prices. `python -m benchmarks.cost` writes docs/cost.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.cost_counts import COUNTS, count_all, kept
+from functions.registry import WORKERS
+from infra.settings import ROOT, load_stage
+from local.processes import Children
+from local.valkey import Valkey
+from tests.aws import CREDENTIALS
+from tests.moto_server import MotoServer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PAGE = ROOT / "docs" / "cost.md"
+PRICES = Path(__file__).with_name("prices.toml")
+MILLION = 1_000_000
+HOURS = 730  # of a month
+BATCHES = (10, 1)  # jobs that one invocation has: a busy queue, and one on which each comes alone
+# How long an invocation lasts, in seconds: an assumption, to be replaced by what your dashboard shows.
+LASTS = {"payments": 0.5, "notifications": 0.5, "inventory": 0.5}
+SHORT = 0.1
+POLLERS, POLL_SECONDS = (
+    5,
+    20,
+)  # of Lambda on an idle queue; each asks so often (Lambda developer guide, SQS event sources)
+MINUTELY = 2  # functions that run every minute: sweeper and lookout
+MEMORY = {worker.name: worker.memory / 1024 for worker in WORKERS}
+
+
+def prices() -> dict[str, Any]:
+    """The table of prices."""
+    return tomllib.loads(PRICES.read_text(encoding="utf-8"))
+
+
+def of_a_million(worker: str, counted: Mapping[str, Any], batch: int, price: Mapping[str, Any]) -> dict[str, float]:
+    """Dollars for a million successful jobs of a worker, by what they are for."""
+    calls = counted["calls"]
+    # The producer's own send, what the job itself asks, and the mapping's receive and delete, one of each a batch.
+    requests = calls.get("SendMessage", 0) + calls.get("ChangeMessageVisibility", 0) + 2 / batch
+    invocations = 1 / batch
+    seconds = LASTS.get(worker, SHORT) / batch
+    logs = counted["log_bytes"] / 1e9 * MILLION
+    return {
+        "Lambda": invocations * price["lambda"]["million_requests"]
+        + MILLION * seconds * MEMORY[worker] * price["lambda"]["gb_second_arm64"],
+        "SQS": requests * price["sqs"]["million_requests"],
+        "DynamoDB": counted["write_units"] * price["dynamodb"]["million_write_units"]
+        + counted["read_units"] * price["dynamodb"]["million_read_units"],
+        "Valkey": counted["exchanges"] * price["valkey"]["million_ecpu"],
+        "logs": logs * price["cloudwatch"]["gb_of_logs"],
+        "traces": invocations * price["xray"]["share"] * price["xray"]["million_traces"],
+    }
+
+
+def of_a_month(price: Mapping[str, Any]) -> dict[str, float]:
+    """Dollars for a month of the stack of dev in which nothing happens."""
+    stage = load_stage("dev")
+    polls = POLLERS * HOURS * 3600 / POLL_SECONDS * len(WORKERS)
+    ticks = MINUTELY * 60 * HOURS
+    return {
+        f"{stage.nat_gateways} NAT gateway (none if no worker calls outside)": stage.nat_gateways
+        * HOURS
+        * price["network"]["nat_hour"],
+        f"endpoint of SQS in {stage.availability_zones} zones": stage.availability_zones
+        * HOURS
+        * price["network"]["endpoint_hour_and_zone"],
+        "Valkey Serverless, at its least": price["valkey"]["least_gb"] * HOURS * price["valkey"]["gb_hour"],
+        f"polls of {len(WORKERS)} idle queues": polls / MILLION * price["sqs"]["million_requests"],
+        "sweeper and lookout, each a second a minute": ticks
+        * (price["lambda"]["million_requests"] / MILLION + 0.25 * price["lambda"]["gb_second_arm64"]),
+        "a canary a minute": 60 * HOURS / MILLION * sum(of_a_million("canary", kept()["canary"], 1, price).values()),
+        "the key": price["kms"]["key_month"],
+        "the dashboard": price["cloudwatch"]["dashboard_month"],
+    }
+
+
+def page() -> str:
+    """The page."""
+    price, counts = prices(), kept()
+    lines = [
+        "# What it costs",
+        "",
+        f"Prices of us-east-1 as of {price['as_of']} ([benchmarks/prices.toml](../benchmarks/prices.toml)), without free tiers and without tax. Calls are counted:",
+        "the product's own consumers ran one job of each worker on moto and a real Valkey ([benchmarks/cost.json](../benchmarks/cost.json)), and a test counts them again.",
+        "How long an invocation lasts is assumed. `python -m benchmarks.cost` counts anew and writes this page.",
+        "",
+        "## What one successful job asks for",
+        "",
+        "| worker | job | DynamoDB calls | write units | read units | exchanges with Redis | bytes of logs |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for worker, counted in counts.items():
+        asked = {
+            name: n for name, n in counted["calls"].items() if name not in {"SendMessage", "ChangeMessageVisibility"}
+        }
+        calls = ", ".join(f"{name} {n}" for name, n in asked.items())
+        lines.append(
+            f"| {worker} | {counted['job_type']} | {calls} | {counted['write_units']:g} | {counted['read_units']:g} |"
+            f" {counted['exchanges']} | {counted['log_bytes']} |"
+        )
+    for batch in BATCHES:
+        lines += [
+            "",
+            f"## A million jobs, {'ten of them in a batch' if batch > 1 else 'each alone in its batch'}, in dollars",
+            "",
+            "| worker | Lambda | SQS | DynamoDB | Valkey | logs | traces | sum |",
+            "|---|---|---|---|---|---|---|---|",
+        ]
+        for worker, counted in counts.items():
+            parts = of_a_million(worker, counted, batch, price)
+            cells = " | ".join(f"{value:.2f}" for value in parts.values())
+            lines.append(f"| {worker} | {cells} | {sum(parts.values()):.2f} |")
+    month = of_a_month(price)
+    lines += [
+        "",
+        f"An invocation of {', '.join(sorted(LASTS))} lasts {max(LASTS.values()):g} s here, since they wait for an outside system, and of the others {SHORT:g} s;",
+        "jobs of a batch run side by side. A job that came over HTTP costs besides: $1.00 a million for API Gateway, one invocation of the front door, a",
+        "transaction of two items (4 write units), and the relay's send and mark (1 request, 1 unit). A duplicate costs its claim and no commit.",
+        "",
+        "## A month in which nothing happens, in dollars",
+        "",
+        "| for | |",
+        "|---|---|",
+        *(f"| {name} | {value:.2f} |" for name, value in month.items()),
+        f"| sum | {sum(month.values()):.2f} |",
+        "",
+        f"Beside it: alarms cost ${price['cloudwatch']['alarm_metric_month']:.2f} for each metric that they look at, and each metric of ours ${price['cloudwatch']['metric_month']:.2f} in a month in which it was",
+        "written ([alarms.md](alarms.md) and [metrics.md](metrics.md) list them).",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Count, keep, and write the page."""
+    os.environ.update(CREDENTIALS)
+    server = MotoServer()
+    server.start()
+    os.environ["AWS_ENDPOINT_URL"] = server.endpoint
+    with tempfile.TemporaryDirectory() as folder, Children() as children:
+        valkey = Valkey(children, Path(folder) / "valkey")
+        valkey.start()
+        counts = count_all(valkey)
+    server.stop()
+    COUNTS.write_text(f"{json.dumps(counts, indent=1)}\n", encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
