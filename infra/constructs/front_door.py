@@ -16,7 +16,8 @@ from constructs import Construct
 
 from functions import reads, resources
 from functions.routes import ROUTES
-from infra.constructs.alarms import FrontDoorAlarms
+from infra.alarms.door import door_alarms
+from infra.constructs.alarms import Alarms
 from infra.constructs.function import Function, Place, Shape
 from infra.grants import ACCEPT, CANCEL, LIST, LOOK, OUTBOX_WRITE, QUERY_INDEX, SHOW, allow, allow_files, allow_table
 from infra.settings import LOG_RETENTION
@@ -71,7 +72,7 @@ class FrontDoor(Construct):
             key=foundation.key,
             place=Place(foundation.network, egress=False),
         )
-        self.function = function.resource
+        self.function, self.memory = function.resource, SHAPE.memory
         allow_table(function.role, tables.jobs, (*ACCEPT, *LOOK, *LIST, *CANCEL))
         for index in (BY_OWNER, UNFINISHED):
             allow(function.role, QUERY_INDEX, f"{tables.jobs.table_arn}/index/{index}")
@@ -111,7 +112,8 @@ class FrontDoor(Construct):
                 throttling_burst_limit=2 * identity.requests_per_second,
             ),
         )
-        FrontDoorAlarms(self, "Alarms", api=self.api, topic=foundation.topic)
+        declared = door_alarms(self.api.api_id, self.function.function_name, foundation.alarm_settings)
+        self.alarms = Alarms(self, "Alarms", declared, topic=foundation.topic)
         CfnOutput(Stack.of(self), "Api", value=self.api.api_endpoint)
 
 

@@ -55,6 +55,8 @@ CLAIMS = "shared/backends/job_record_claims.py"
 CONNECTION = "shared/backends/redis_connection.py"
 BREAKER = "shared/backends/breaker.py"
 TOKEN = "shared/backends/elasticache.py"
+METRICS = "tests/unit/test_metrics.py"
+ALARMS = "tests/infra/test_alarms.py"
 HELD = '"#token = :token AND #status = :running"'
 
 MUTANTS = (
@@ -295,8 +297,8 @@ MUTANTS = (
     Mutant(
         "a lease is valid from before its request",
         "shared/lease.py",
-        "self.clock, valid_until(sent, want.ttl), sent_at + want.ttl)",
-        "self.clock, valid_until(self.clock.monotonic(), want.ttl), self.clock.now() + want.ttl)",
+        "self.clock, valid_until(sent, want.ttl), sent_at + want.ttl, sent)",
+        "self.clock, valid_until(self.clock.monotonic(), want.ttl), self.clock.now() + want.ttl, sent)",
         "tests/unit/test_lease.py",
     ),
     Mutant(
@@ -1513,8 +1515,8 @@ MUTANTS = (
     Mutant(
         "a lost lease or heartbeat gives the attempt back",
         "shared/attempt.py",
-        "run.job.name)\n                self._release(granted, Release(now, gives_attempt_back=True))\n                return self.postponed(run.delivery, because)",
-        "run.job.name)\n                self._release(granted, Release(now))\n                return self.postponed(run.delivery, because)",
+        "else Because.INVALIDATION_FAILED\n                self._release(granted, Release(now, gives_attempt_back=True))",
+        "else Because.INVALIDATION_FAILED\n                self._release(granted, Release(now))",
         SIMULATION,
     ),
     Mutant(
@@ -5011,5 +5013,96 @@ MUTANTS = (
         "stepped_at=view.stepped_at if final else None",
         "stepped_at=view.stepped_at",
         "tests/conformance/test_checkpoints.py",
+    ),
+    Mutant(
+        "a metric that is in no list is refused",
+        "shared/telemetry.py",
+        "if metric not in KINDS or KINDS[metric].unit is not unit:",
+        "if metric in KINDS and KINDS[metric].unit is not unit:",
+        METRICS,
+    ),
+    Mutant(
+        "an EMF line holds a hundred metrics at the most",
+        "shared/backends/powertools.py",
+        "for part in _parts(found, MOST_IN_LINE):",
+        "for part in [found]:",
+        "tests/unit/test_telemetry.py",
+    ),
+    Mutant(
+        "an EMF line holds a hundred values of a metric at the most",
+        "shared/backends/powertools.py",
+        "enumerate(_parts(values, MOST_IN_LINE))",
+        "enumerate([values])",
+        "tests/unit/test_telemetry.py",
+    ),
+    Mutant(
+        "a metric is written for the service as a whole, too",
+        "shared/backends/powertools.py",
+        "        line.add_dimensions(service=self._service)\n",
+        "",
+        "tests/unit/test_telemetry.py",
+    ),
+    Mutant(
+        "a record that fails is counted, though its invocation does not",
+        "shared/consumer.py",
+        "if isinstance(outcome, Retried | DeadLettered):",
+        "if isinstance(outcome, Retried):",
+        METRICS,
+    ),
+    Mutant(
+        "a fault of the pipeline is counted as a failed record",
+        "shared/consumer.py",
+        '            self._count("records_failed")\n            self._warn(error, delivery.message_id)',
+        "            self._warn(error, delivery.message_id)",
+        METRICS,
+    ),
+    Mutant(
+        "what comes back after twice its objective is told",
+        "shared/reporting.py",
+        "return now - due > STUCK_AFTER * run.job.max_latency",
+        "return now - due > run.job.max_latency",
+        METRICS,
+    ),
+    Mutant(
+        "what may not run yet is not stuck",
+        "shared/reporting.py",
+        "for moment in (sent_at, run_at) if",
+        "for moment in (sent_at,) if",
+        METRICS,
+    ),
+    Mutant(
+        "an attempt after one that ended without a word is told",
+        "shared/claim.py",
+        "return self.attempt - 1 > len(self.view.failures)",
+        "return self.attempt > 1",
+        METRICS,
+    ),
+    Mutant(
+        "a postponement that an alarm watches is counted by itself",
+        "shared/reporting.py",
+        "Because.CONTENDED, Because.LEASE_LOST,",
+        "Because.LEASE_LOST,",
+        METRICS,
+    ),
+    Mutant(
+        "a dead letter that is being read still counts",
+        "infra/alarms/worker.py",
+        "DIFF(FILL(visible, 0) + FILL(inflight, 0))",
+        "DIFF(FILL(visible, 0))",
+        ALARMS,
+    ),
+    Mutant(
+        "a heartbeat that is missing rings",
+        "infra/alarms/senders.py",
+        "missing=Missing.BREACHING,",
+        "missing=Missing.FINE,",
+        ALARMS,
+    ),
+    Mutant(
+        "an expression is over one period",
+        "infra/alarms/metric.py",
+        "(period,) = {metric.period for metric in self.metrics.values()}",
+        "period = min(metric.period for metric in self.metrics.values())",
+        ALARMS,
     ),
 )
