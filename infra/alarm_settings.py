@@ -31,6 +31,7 @@ class AlarmSettings(BaseModel):
         in_flight: messages; SQS takes 120,000.
         retry_share: of the attempts in five minutes.
         least_jobs: jobs, records or deliveries in a window, below which no share of them is looked at.
+        least_failures: of them, below which a share is not looked at.
         record_failure_share: of the records of a worker's batches.
         stuck: jobs that came back after more than twice their objective.
         duration_band: how far over its baseline the 95th percentile of a delivery's duration is too much.
@@ -82,6 +83,7 @@ class AlarmSettings(BaseModel):
     in_flight: Annotated[int, Field(ge=1, lt=120_000)] = 96_000
     retry_share: Share = 5
     least_jobs: Least = 20
+    least_failures: Least = 3
     record_failure_share: Share = 2
     stuck: Count = 0
     duration_band: Width = 3

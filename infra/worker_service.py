@@ -12,7 +12,7 @@ from infra.alarms.worker import Deployed, worker_alarms
 from infra.constructs.alarms import Alarms
 from infra.constructs.function import Function, Shape
 from infra.constructs.mapping import consume_queue
-from infra.constructs.queue_pair import SHORTEST_REST, QueuePair
+from infra.constructs.queue_pair import QueuePair
 from infra.dashboard.page import ShownWorker
 from infra.grants import CONSUME, JOB_RECORDS, OUTBOX_WRITE, SEND, SPLIT, TABLE, allow_files, allow_queue, allow_table
 from infra.names import camel, module_of
@@ -69,7 +69,6 @@ class WorkerService(Construct):
             self.queues.source.queue_name,
             self.queues.dead_letters.queue_name,
             self.function.function_name,
-            SHORTEST_REST,
         )
         declared = worker_alarms(worker, deployed, foundation.alarm_settings)
         self.alarms = Alarms(self, "Alarms", declared, topic=foundation.topic)

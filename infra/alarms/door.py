@@ -59,7 +59,7 @@ def _burn(  # noqa: PLR0913, PLR0917 - one window of the objective
             name=f"{name}{part}",
             watched=share(of_api(api, "5xx"), of_api(api, "Count"), settings.least_requests).over(window),
             threshold=burn * (100 - settings.objective),
-            setting=f"{setting} of objective",
+            setting=f"{setting} of objective, from least_requests on",
             severity=Severity.PAGE,
             sentence=sentence,
             runbook=Runbook.FRONT_DOOR_ERRORS,
@@ -70,7 +70,7 @@ def _burn(  # noqa: PLR0913, PLR0917 - one window of the objective
         name=name,
         long=over(long, "Long"),
         short=over(short, "Short"),
-        setting=f"{setting} of objective",
+        setting=f"{setting} of objective, from least_requests on",
         severity=Severity.PAGE,
         sentence=sentence,
         runbook=Runbook.FRONT_DOOR_ERRORS,
@@ -82,7 +82,7 @@ def _reads(settings: AlarmSettings) -> list[Alarm]:
     return [
         Alarm(
             name="CacheMisses",
-            watched=share_of_all(miss, {"hit": hit}, settings.least_reads),
+            watched=share_of_all(miss, {"hit": hit}, least=settings.least_reads, failures=1),
             threshold=settings.cache_miss_share,
             points=(3, 5),
             setting="cache_miss_share, from least_reads on",

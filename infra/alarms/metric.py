@@ -98,13 +98,18 @@ def own(service: str, name: str, statistic: str = "Sum") -> Metric:
 
 def share(part: Metric, whole: Metric, least: int) -> Expression:
     """Percent of one metric in another that holds it, zero below `least`."""
-    return Expression(f"IF(whole >= {least}, 100 * FILL(part, 0) / whole, 0)", {"part": part, "whole": whole})
+    text = f"IF(FILL(whole, 0) >= {least}, 100 * FILL(part, 0) / FILL(whole, 1), 0)"
+    return Expression(text, {"part": part, "whole": whole})
 
 
-def share_of_all(part: Metric, others: Mapping[str, Metric], least: int) -> Expression:
-    """Percent of one metric in the sum of it and others, zero below `least`."""
+def share_of_all(part: Metric, others: Mapping[str, Metric], *, least: int, failures: int) -> Expression:
+    """Percent of one metric in the sum of it and others; zero if that is below `least`, or the metric below `failures`.
+
+    A few fail every day, and in a quiet hour each of them is a large share.
+    """
     whole = " + ".join(f"FILL({name}, 0)" for name in ("part", *others))
-    return Expression(f"IF({whole} >= {least}, 100 * FILL(part, 0) / ({whole}), 0)", {"part": part, **others})
+    condition = f"{whole} >= {least} AND FILL(part, 0) >= {failures}"
+    return Expression(f"IF({condition}, 100 * FILL(part, 0) / ({whole}), 0)", {"part": part, **others})
 
 
 def total(metrics: Mapping[str, Metric]) -> Expression:

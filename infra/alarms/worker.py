@@ -20,23 +20,23 @@ from infra.alarms.metric import (
     share_of_all,
     total,
 )
-from shared.job_record import QUEUE_RETENTION
+from infra.retention import SHORTEST_REST, SOURCE_RETENTION
 
 if TYPE_CHECKING:
     from infra.alarm_settings import AlarmSettings
     from shared.worker import Worker
 
 FIVE_MINUTES = timedelta(minutes=5)
+_LIMIT = "max_latency, at most queue_age_retention_share of the retention"
 
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """What a worker's resources are called; tokens of CDK, mostly. Seconds that a dead letter may lie there at the least."""
+    """What a worker's resources are called; tokens of CDK, mostly."""
 
     source: str
     dead_letters: str
     function: str
-    shortest_rest: timedelta
 
 
 def worker_alarms(worker: Worker, deployed: Deployed, settings: AlarmSettings) -> list[Alarm]:
@@ -53,7 +53,7 @@ def worker_alarms(worker: Worker, deployed: Deployed, settings: AlarmSettings) -
 def _dead_letters(worker: Worker, deployed: Deployed, settings: AlarmSettings) -> list[Alarm]:
     queue = deployed.dead_letters
     visible, inflight, oldest = (of_queue(queue, name) for name in (VISIBLE, IN_FLIGHT, OLDEST))
-    latest = deployed.shortest_rest - settings.dead_letter_decision
+    latest = SHORTEST_REST - settings.dead_letter_decision
     days, warned = settings.dead_letter_decision.days, settings.dead_letter_warning
     # Reading a message hides it, so what is in flight counts too; a queue that was idle says nothing, which is zero. What
     # came while another was discarded is no rise: the consumer's own word counts beside it.
@@ -104,7 +104,7 @@ def _dead_letters(worker: Worker, deployed: Deployed, settings: AlarmSettings) -
 def _waiting(worker: Worker, deployed: Deployed, settings: AlarmSettings) -> list[Alarm]:
     visible, inflight, oldest = (of_queue(deployed.source, name) for name in (VISIBLE, IN_FLIGHT, OLDEST))
     deleted = of_queue(deployed.source, DELETED, "Sum")
-    retained = QUEUE_RETENTION * (settings.queue_age_retention_share / 100)
+    retained = SOURCE_RETENTION * (settings.queue_age_retention_share / 100)
     objective = min(worker.max_latency, retained).total_seconds()
     warned = objective * settings.queue_age_warning_share / 100
     minutes = settings.drain_time.total_seconds() / 60
@@ -114,7 +114,7 @@ def _waiting(worker: Worker, deployed: Deployed, settings: AlarmSettings) -> lis
             watched=oldest,
             threshold=warned,
             points=(3, 5),
-            setting="queue_age_warning_share of max_latency",
+            setting=f"queue_age_warning_share of {_LIMIT}",
             sentence=f"The oldest message of worker {worker.name} waits for {warned:g} s; its objective is {objective:g} s.",
             runbook=Runbook.QUEUE_AGE,
         ),
@@ -123,7 +123,7 @@ def _waiting(worker: Worker, deployed: Deployed, settings: AlarmSettings) -> lis
             watched=oldest,
             threshold=objective,
             points=(3, 5),
-            setting="max_latency, at most queue_age_retention_share of the retention",
+            setting=_LIMIT,
             severity=Severity.PAGE,
             sentence=f"The oldest message of worker {worker.name} waits longer than its objective of {objective:g} s.",
             runbook=Runbook.QUEUE_AGE,
@@ -133,7 +133,7 @@ def _waiting(worker: Worker, deployed: Deployed, settings: AlarmSettings) -> lis
             watched=Expression(f"IF(age > {objective:g} AND deleted < 1, 1, 0)", {"age": oldest, "deleted": deleted}),
             threshold=0,
             points=(3, 5),
-            setting="max_latency",
+            setting=_LIMIT,
             severity=Severity.PAGE,
             sentence=f"Messages of worker {worker.name} wait longer than {objective:g} s, and nothing is completed.",
             runbook=Runbook.QUEUE_BACKLOG,
@@ -181,31 +181,31 @@ def _waiting(worker: Worker, deployed: Deployed, settings: AlarmSettings) -> lis
 
 
 def _failing(worker: Worker, settings: AlarmSettings) -> list[Alarm]:
-    name, least = worker.name, settings.least_jobs
+    name, floor = worker.name, _floor(settings)
     done, retried, dead = (own(name, metric) for metric in ("succeeded", "retried", "dead_lettered"))
     alarms = [
         Alarm(
             name="Retries",
-            watched=share_of_all(retried, {"done": done, "dead": dead}, least).over(FIVE_MINUTES),
+            watched=share_of_all(retried, {"done": done, "dead": dead}, **floor).over(FIVE_MINUTES),
             threshold=settings.retry_share,
-            setting="retry_share, from least_jobs on",
+            setting="retry_share, from least_jobs and least_failures on",
             sentence=f"Over {settings.retry_share:g} % of the attempts of worker {name} are retried.",
             runbook=Runbook.RETRIES,
         ),
         Alarm(
             name="RecordFailures",
-            watched=share_of_all(own(name, "records_failed"), {"done": own(name, "records_succeeded")}, least),
+            watched=share_of_all(own(name, "records_failed"), {"done": own(name, "records_succeeded")}, **floor),
             threshold=settings.record_failure_share,
             points=(3, 5),
-            setting="record_failure_share, from least_jobs on",
+            setting="record_failure_share, from least_jobs and least_failures on",
             sentence=f"Over {settings.record_failure_share:g} % of the records in batches of worker {name} fail.",
             runbook=Runbook.RETRIES,
         ),
         Alarm(
             name="Duplicates",
-            watched=share_of_all(own(name, "duplicates"), {"done": done}, least).over(FIVE_MINUTES),
+            watched=share_of_all(own(name, "duplicates"), {"done": done}, **floor).over(FIVE_MINUTES),
             threshold=settings.duplicate_share,
-            setting="duplicate_share, from least_jobs on",
+            setting="duplicate_share, from least_jobs and least_failures on",
             sentence=f"Over {settings.duplicate_share:g} % of the deliveries of worker {name} are duplicates.",
             runbook=Runbook.DUPLICATES,
         ),
@@ -258,10 +258,10 @@ def _locks(worker: Worker, settings: AlarmSettings) -> list[Alarm]:
     return [
         Alarm(
             name="Contention",
-            watched=share_of_all(own(name, "contended"), {"done": own(name, "succeeded")}, settings.least_jobs),
+            watched=share_of_all(own(name, "contended"), {"done": own(name, "succeeded")}, **_floor(settings)),
             threshold=settings.contention_share,
             points=(3, 5),
-            setting="contention_share, from least_jobs on",
+            setting="contention_share, from least_jobs and least_failures on",
             sentence=f"Over {settings.contention_share:g} % of the deliveries of worker {name} wait for a lock.",
             runbook=Runbook.CONTENTION,
         ),
@@ -334,6 +334,10 @@ def _function(worker: Worker, deployed: Deployed, settings: AlarmSettings) -> li
         runbook=Runbook.FUNCTION_THROTTLED,
     )
     return [*alarms, running]
+
+
+def _floor(settings: AlarmSettings) -> dict[str, int]:
+    return {"least": settings.least_jobs, "failures": settings.least_failures}
 
 
 def _hours(time: timedelta) -> str:

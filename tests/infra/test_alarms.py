@@ -8,9 +8,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from aws_cdk import App, Stack
+from aws_cdk import aws_sns as sns
 
 from infra.alarms.alarm import Alarm, Runbook
-from infra.alarms.metric import Expression, of_queue, own
+from infra.alarms.metric import Expression, of_queue, own, total
+from infra.constructs.alarms import Alarms
 from infra.settings import ROOT
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.metrics import KINDS, Unit, Writer
@@ -264,7 +267,7 @@ def test_obs_10_an_alarm_watches_the_share_of_records_that_fail(walk: Walk) -> N
             "records_failed",
             "records_succeeded",
         }
-        assert expression(alarm).startswith("IF(FILL(part, 0) + FILL(done, 0) >= 20, 100 * FILL(part, 0) / (")
+        assert expression(alarm).startswith("IF(FILL(part, 0) + FILL(done, 0) >= 20 AND FILL(part, 0) >= 3, 100 * ")
 
 
 def test_all_metrics_of_an_expression_have_one_period_and_there_are_ten_at_the_most(walk: Walk) -> None:
@@ -367,3 +370,13 @@ def test_widgets_lie_beside_each_other_and_not_on_each_other(walk: Walk) -> None
         assert not cells & taken
         assert max(x for x, _ in cells) < 24
         taken |= cells
+
+
+def test_an_alarm_over_more_than_ten_metrics_is_refused() -> None:
+    many = {f"m{place}": of_queue(f"queue-{place}", "ApproximateNumberOfMessagesVisible") for place in range(11)}
+    alarm = Alarm(
+        name="TooMany", watched=total(many), threshold=0, setting="", sentence="It rings.", runbook=Runbook.QUEUE_AGE
+    )
+    stack = Stack(App(), "Refused")
+    with pytest.raises(ValueError, match="'TooMany' is over 11 metrics, CloudWatch takes 10"):
+        Alarms(stack, "Alarms", [alarm], topic=sns.Topic(stack, "Topic"))

@@ -55,6 +55,7 @@ CLAIMS = "shared/backends/job_record_claims.py"
 CONNECTION = "shared/backends/redis_connection.py"
 BREAKER = "shared/backends/breaker.py"
 TOKEN = "shared/backends/elasticache.py"
+SCENARIOS = "tests/watch/test_scenarios.py"
 METRICS = "tests/unit/test_metrics.py"
 ALARMS = "tests/infra/test_alarms.py"
 HELD = '"#token = :token AND #status = :running"'
@@ -5104,5 +5105,68 @@ MUTANTS = (
         "(period,) = {metric.period for metric in self.metrics.values()}",
         "period = min(metric.period for metric in self.metrics.values())",
         ALARMS,
+    ),
+    Mutant(
+        "a few failures in a quiet hour are no share",
+        "infra/alarms/metric.py",
+        " AND FILL(part, 0) >= {failures}",
+        "",
+        f"{SCENARIOS} tests/infra/test_alarms.py",
+    ),
+    Mutant(
+        "what DynamoDB does not tell is zero",
+        "infra/alarms/metric.py",
+        'f"IF(FILL(whole, 0) >= {least}',
+        'f"IF(whole >= {least}',
+        SCENARIOS,
+    ),
+    Mutant(
+        "calls that an open breaker turned away have failed",
+        "infra/alarms/worker.py",
+        'whole = "FILL(calls, 0) + FILL(shut, 0)"',
+        'whole = "FILL(calls, 0)"',
+        SCENARIOS,
+    ),
+    Mutant(
+        "a dead letter that comes as another goes is told by the consumer",
+        "infra/alarms/worker.py",
+        " + FILL(dead, 0)",
+        " + 0 * FILL(dead, 0)",
+        SCENARIOS,
+    ),
+    Mutant(
+        "a shallow queue is compared with no baseline",
+        "infra/alarms/worker.py",
+        'f"IF(visible >= {settings.depth_least}, visible, 0)"',
+        '"visible"',
+        "tests/infra/test_alarms.py tests/infra/test_alarm_settings.py",
+    ),
+    Mutant(
+        "a quiet part of another alarm tells nobody",
+        "infra/alarms/door.py",
+        "            tells=False,\n",
+        "",
+        ALARMS,
+    ),
+    Mutant(
+        "an alarm over more than ten metrics is refused",
+        "infra/constructs/alarms.py",
+        "if len(watched.metrics) > MOST_METRICS:",
+        "if False:",
+        ALARMS,
+    ),
+    Mutant(
+        "real points are taken before any is filled in",
+        "watch/state.py",
+        "if len(real) >= of:",
+        "if len(points) == len(real):",
+        "tests/watch/test_state.py",
+    ),
+    Mutant(
+        "an unknown function of metric math is refused",
+        "watch/formula.py",
+        '                raise WatchError(\n                    f"{function} with',
+        '                return arguments[0]\n                raise WatchError(\n                    f"{function} with',
+        "tests/watch/test_formula.py",
     ),
 )
