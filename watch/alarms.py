@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from watch.formula import evaluate
 from watch.series import Name, WatchError
 from watch.state import FARTHER, State, decide
-from watch.template import resources, written
+from watch.template import dimension, resources, written
 from watch.usual import Usual
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _alarm(logical: str, properties: dict[str, Any]) -> Alarm:
 
 def _stat(found: dict[str, Any]) -> Stat:
     metric = found["Metric"]
-    dimensions = {each["Name"]: written(each["Value"]) for each in metric["Dimensions"]}
+    dimensions = {each["Name"]: dimension(each["Name"], each["Value"]) for each in metric["Dimensions"]}
     name = Name.of(metric["Namespace"], metric["MetricName"], dimensions)
     return Stat(name, found["Stat"], int(found["Period"]) // 60)
 

@@ -25,3 +25,8 @@ def written(value: object) -> str:
             return f"<{name}>"
         case _:
             return str(value)
+
+
+def dimension(name: str, value: object) -> str:
+    """The value of a dimension. The cache's name differs from stage to stage, and there is one."""
+    return "<cache>" if name == "clusterId" else written(value)

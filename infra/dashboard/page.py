@@ -178,11 +178,13 @@ def _cost(shown: Shown) -> list[Widget]:
         "SQS": sqs_dollars(queues),
         "DynamoDB": dynamodb_dollars(shown.tables),
     }
+    invocations = {w.name: of_function(w.function, "Invocations") for w in shown.workers}
+    invocations |= {name: of_function(each.name, "Invocations") for name, each in shown.functions.items()}
     by_worker = {name: lambda_dollars(some, shown.processor) for name, some in {**mine, "the others": rest}.items()}
     return [
         Graph("Estimated, by service", by_service, "US dollars an hour"),
         Graph("Estimated for Lambda, by worker", by_worker, "US dollars an hour"),
-        Graph("Messages replaced by fresh copies", _each(shown.workers, "sent_anew")),
+        Graph("Invocations, a minute", invocations),
     ]
 
 

@@ -77,7 +77,7 @@ class Alarms:
     title: str
     arns: Sequence[str] = field(default_factory=tuple)
 
-    size = (COLUMNS // 2, 8)
+    size = (COLUMNS // 3, 6)
     kind = "alarm"
 
     def properties(self, region: str) -> dict[str, Any]:
