@@ -11,7 +11,9 @@ from pydantic import ValidationError
 
 from functions.payments import WORKER
 from infra.alarm_settings import AlarmSettings
-from infra.alarms.alarm import Alarm, Both
+from infra.alarms.alarm import Alarm, Both, Missing, Severity
+from infra.alarms.canary import canary_alarm
+from infra.alarms.metric import Metric
 from infra.alarms.page import ALARMS, METRICS, alarms_page, groups, metrics_page
 
 if TYPE_CHECKING:
@@ -66,3 +68,11 @@ def test_the_page_of_alarms_is_what_is_declared() -> None:
 
 def test_the_page_of_metrics_is_what_is_declared() -> None:
     assert METRICS.read_text(encoding="utf-8") == metrics_page(), "run python -m infra.alarms.page"
+
+
+def test_the_alarm_of_a_canary_rings_at_its_patience_and_when_it_is_silent() -> None:
+    took = Metric("Tahan", "canary_took", (("service", "canary"),))
+    alarm = canary_alarm(took, AlarmSettings(canary_patience=timedelta(seconds=30)))
+    assert (alarm.threshold, alarm.at_least, alarm.points) == (30_000, True, (2, 3))
+    assert (alarm.missing, alarm.severity) == (Missing.BREACHING, Severity.PAGE)
+    assert alarm.watched == took.by("Maximum")
