@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from infra.alarm_settings import AlarmSettings
 
 
-def door_alarms(api: str, function: str, settings: AlarmSettings) -> list[Alarm | Both]:
+def door_alarms(api: str, function: str, timeout: timedelta, settings: AlarmSettings) -> list[Alarm | Both]:
     """All alarms of the front door."""
     failed, requests = of_api(api, "5xx"), of_api(api, "Count")
     latency = settings.api_latency.total_seconds()
@@ -40,7 +40,7 @@ def door_alarms(api: str, function: str, settings: AlarmSettings) -> list[Alarm 
         ),
         _burn(api, settings, "FastBurn", settings.fast_burn, "fast_burn", timedelta(hours=1), timedelta(minutes=5)),
         _burn(api, settings, "SlowBurn", settings.slow_burn, "slow_burn", timedelta(hours=6), timedelta(minutes=30)),
-        *function_alarms("The front door", function, settings),
+        *function_alarms("The front door", function, timeout, settings),
         *_reads(settings),
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from infra.alarm_settings import AlarmSettings
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from shared.worker import Worker
 
 ALARMS, METRICS = ROOT / "docs" / "alarms.md", ROOT / "docs" / "metrics.md"
+DOOR_TIMEOUT = timedelta(seconds=8)  # of `infra/constructs/front_door.py`
 BANDED = 3  # metrics that CloudWatch bills for an alarm on a band
 ALARM_METRIC, COMPOSITE, METRIC = 0.10, 0.50, 0.30  # US dollars a month, us-east-1, 2025
 
@@ -59,7 +61,7 @@ def groups(worker: Worker, settings: AlarmSettings) -> dict[str, Sequence[Alarm 
     names = Deployed("source", "dead-letters", "function")
     return {
         "A worker": worker_alarms(worker, names, settings),
-        "The front door": door_alarms("api", "function", settings),
+        "The front door": door_alarms("api", "function", DOOR_TIMEOUT, settings),
         "The outbox relay": reader_alarms(RELAY, "function", "failures", settings),
         "The part counter": reader_alarms(PART_COUNTER, "function", "failures", settings),
         "The outbox sweeper": sweeper_alarms("function", settings),

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from infra.alarms.alarm import Alarm, Runbook, Severity
-from infra.alarms.function import SUSTAINED, function_alarms
+from infra.alarms.function import function_alarms
 from infra.alarms.metric import (
     DELETED,
     IN_FLIGHT,
@@ -287,28 +287,9 @@ def _locks(worker: Worker, settings: AlarmSettings) -> list[Alarm]:
 
 def _function(worker: Worker, deployed: Deployed, settings: AlarmSettings) -> list[Alarm]:
     subject = f"The function of worker {worker.name}"
-    timeout = worker.function_timeout.total_seconds() * 1000
     least = settings.duration_least.total_seconds() * 1000
     alarms = [
-        *function_alarms(subject, deployed.function, settings),
-        Alarm(
-            name="Throttled",
-            watched=of_function(deployed.function, "Throttles"),
-            threshold=settings.throttles,
-            points=SUSTAINED,
-            setting="throttles",
-            sentence=f"{subject} is throttled.",
-            runbook=Runbook.FUNCTION_THROTTLED,
-        ),
-        Alarm(
-            name="NearTimeout",
-            watched=of_function(deployed.function, "Duration", "p99"),
-            threshold=timeout * settings.timeout_share / 100,
-            points=(3, 5),
-            setting="timeout_share of the function's timeout",
-            sentence=f"{subject} takes over {settings.timeout_share:g} % of its timeout.",
-            runbook=Runbook.FUNCTION_SLOW,
-        ),
+        *function_alarms(subject, deployed.function, worker.function_timeout, settings),
         Alarm(
             name="DurationJump",
             watched=Expression(

@@ -112,7 +112,7 @@ class FrontDoor(Construct):
                 throttling_burst_limit=2 * identity.requests_per_second,
             ),
         )
-        declared = door_alarms(self.api.api_id, self.function.function_name, foundation.alarm_settings)
+        declared = door_alarms(self.api.api_id, self.function.function_name, SHAPE.timeout, foundation.alarm_settings)
         self.alarms = Alarms(self, "Alarms", declared, topic=foundation.topic)
         CfnOutput(Stack.of(self), "Api", value=self.api.api_endpoint)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -14,11 +15,13 @@ from infra.alarm_settings import AlarmSettings
 from infra.alarms.alarm import Alarm, Both, Missing, Severity
 from infra.alarms.canary import canary_alarm
 from infra.alarms.metric import Metric
-from infra.alarms.page import ALARMS, METRICS, alarms_page, groups, metrics_page
+from infra.alarms.page import ALARMS, DOOR_TIMEOUT, METRICS, alarms_page, groups, metrics_page
+from infra.constructs.front_door import SHAPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+RESERVED = replace(WORKER, reserved_concurrency=50)  # which has an alarm of its own
 # Of the canary, whose alarm comes with it.
 NOT_YET = {"canary_patience"}
 
@@ -29,7 +32,9 @@ def flat(settings: AlarmSettings) -> dict[str, Alarm]:
     def of(alarms: Iterable[Alarm | Both]) -> list[Alarm]:
         return [part for each in alarms for part in ((each.long, each.short) if isinstance(each, Both) else (each,))]
 
-    return {f"{title}: {alarm.name}": alarm for title, found in groups(WORKER, settings).items() for alarm in of(found)}
+    return {
+        f"{title}: {alarm.name}": alarm for title, found in groups(RESERVED, settings).items() for alarm in of(found)
+    }
 
 
 @pytest.mark.parametrize("name", sorted(AlarmSettings.model_fields.keys() - NOT_YET))
@@ -39,9 +44,6 @@ def test_every_setting_moves_an_alarm_that_names_it(name: str) -> None:
     other = value / 2 if isinstance(value, timedelta) or name == "objective" else value + 1
     other = value / 1000 if name.endswith("share") else other
     changed = usual.model_copy(update={name: other})
-    # `reserved_concurrency` is no setting, and payments has none.
-    if name == "concurrency_share":
-        pytest.skip("payments reserves no concurrency: tests/watch drives that alarm")
     before, after = flat(usual), flat(changed)
     moved = [alarm for key, alarm in after.items() if _what(alarm) != _what(before[key])]
     assert moved
@@ -76,3 +78,7 @@ def test_the_alarm_of_a_canary_rings_at_its_patience_and_when_it_is_silent() -> 
     assert (alarm.threshold, alarm.at_least, alarm.points) == (30_000, True, (2, 3))
     assert (alarm.missing, alarm.severity) == (Missing.BREACHING, Severity.PAGE)
     assert alarm.watched == took.by("Maximum")
+
+
+def test_the_page_shows_the_front_doors_own_timeout() -> None:
+    assert SHAPE.timeout == DOOR_TIMEOUT
