@@ -14,7 +14,7 @@ ENVIRONMENT := .venv/.made
 unexport PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help demo demo-import local test check audit synth simulate clients faults soak drill e2e permissions bench-import mutants api openapi contract format clean
+.PHONY: help demo demo-import local dashboard test check audit synth simulate clients faults soak drill e2e permissions bench-import mutants api openapi contract format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -27,6 +27,9 @@ demo-import: $(ENVIRONMENT) ## a file of 200,000 rows imported while workers are
 
 local: $(ENVIRONMENT) ## the stack alone, until Ctrl-C: with a URL, a token and lines to try
 	@$(PYTHON) -m local.serve
+
+dashboard: $(ENVIRONMENT) ## docs/dashboard.png: the dashboard over the metrics of a real local run; ARGS="--draw" draws the recorded ones
+	@$(PYTHON) -m watch $(ARGS)
 
 test: check $(ENVIRONMENT) ## everything that must hold; ARGS="-k name" for a part
 	$(PYTHON) -m pytest $(ARGS)

@@ -11,6 +11,7 @@ from infra.sizes import FRONT_DOOR
 if TYPE_CHECKING:
     from infra.settings import Stage
 
+TOO_OLD_TO_SNAP = ("3.11",)
 OF_OUR_NETWORK = ("availability_zones", "nat_gateways")
 
 
@@ -105,6 +106,10 @@ def _of_rollout(stage: Stage) -> list[str]:
             )
         if name == FRONT_DOOR and stage.identity is None:
             found.append(f"sizes of {name!r}: without identity there is no front door; give one, or leave it out.")
+    if stage.snap_start and stage.python in TOO_OLD_TO_SNAP:
+        found.append(
+            f"snap_start=true and python={stage.python!r}: Lambda takes snapshots from 3.12 on; leave one out."
+        )
     if stage.snap_start and stage.on_host:
         found.append("snap_start=true: this host takes no snapshots; leave it out.")
     return found

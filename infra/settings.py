@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from infra.alarm_settings import AlarmSettings
 from infra.brought import KEY_ARN, TOPIC_ARN, ExistingNetwork
 from infra.choices import ARCHITECTURES, AT_ONCE, CANARY, HOST, NAME, Rollout
 from infra.contradictions import contradictions
@@ -50,6 +51,7 @@ class Stage(BaseModel):
         rollout: how a new version takes over: at once, or a tenth first, watched by alarms that bring back the old one.
         canary: whether a canary goes through the stack every minute, watched by an alarm.
         snap_start: whether versions begin from a snapshot of their initialised state.
+        alarms: when alarms ring, where that differs from the defaults.
         cache_tls: whether the functions speak TLS to the cache; Valkey Serverless speaks nothing else.
         cache_cluster: whether they speak the cluster protocol to it; the same.
         identity: who may come in by the HTTP front door; without it there is none.
@@ -82,6 +84,7 @@ class Stage(BaseModel):
     rollout: Rollout = AT_ONCE
     canary: bool = True
     snap_start: bool = False
+    alarms: AlarmSettings = Field(default_factory=AlarmSettings)
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 from aws_cdk import CfnOutput, CfnParameter, Stack
 from constructs import Construct
 
-from infra.constructs.alarms import QueueAlarms
+from infra.alarms.canary import canary_alarm
+from infra.alarms.metric import own
+from infra.alarms.worker import Deployed, worker_alarms
+from infra.choices import CANARY
+from infra.constructs.alarms import Alarms
 from infra.constructs.function import Function, Shape
 from infra.constructs.mapping import consume_queue
 from infra.constructs.queue_pair import QueuePair
+from infra.dashboard.page import ShownWorker
 from infra.grants import (
     CONSUME,
     JOB_RECORDS,
@@ -73,15 +78,36 @@ class WorkerService(Construct):
             key=foundation.key,
             place=foundation.place_for(worker),
         )
+        self.consumer = function
         self.function = function.resource
         self._grant(function.role)
         self.mapped = consume_queue(self, worker, self.queues.source, function)
-        QueueAlarms(self, "Alarms", worker=worker, queues=self.queues, topic=foundation.topic)
+        deployed = Deployed(
+            self.queues.source.queue_name,
+            self.queues.dead_letters.queue_name,
+            self.function.function_name,
+        )
+        declared = worker_alarms(worker, deployed, foundation.alarm_settings)
+        if worker.name == CANARY and stage.canary:
+            declared.append(canary_alarm(own(CANARY, "latency"), foundation.alarm_settings))
+        self.alarms = Alarms(self, "Alarms", declared, topic=foundation.topic)
         stack, name = Stack.of(self), camel(worker.name)
         CfnOutput(stack, f"Queue{name}", value=self.queues.source.queue_url)
         CfnOutput(stack, f"DeadLetterQueue{name}", value=self.queues.dead_letters.queue_url)
         CfnOutput(stack, f"Consumer{name}", value=self.function.function_name)
         CfnOutput(stack, f"Mapping{name}", value=self.mapped.settings[worker.name])
+
+    @property
+    def shown(self) -> ShownWorker:
+        """As the dashboard shows it."""
+        return ShownWorker(
+            self.worker.name,
+            self.queues.source.queue_name,
+            self.queues.dead_letters.queue_name,
+            self.function.function_name,
+            self.worker.memory,
+            bool(self.worker.dependencies),
+        )
 
     def _grant(self, role: iam.IRole) -> None:
         allow_queue(role, self.queues.source, CONSUME)

@@ -12,7 +12,10 @@ from infra.constructs.front_door import FrontDoor
 from infra.constructs.lookout import Lookout
 from infra.constructs.part_counter import PartCounter
 from infra.constructs.relay import OutboxRelay
+from infra.constructs.rollout import Rollout
 from infra.constructs.sweeper import OutboxSweeper
+from infra.dashboard.cost import Billed
+from infra.dashboard.page import Shown
 from infra.names import camel
 from infra.plan import Plan
 from infra.worker_service import WorkerService
@@ -53,18 +56,21 @@ class WorkerStack(Stack):
         super().__init__(scope, construct_id, description="Tahan: serverless workers")
         self._package = package
         self.foundation = foundation or Foundation(self, "Foundation", plan=self._plan)
-        self.dashboard = Dashboard(self, "Dashboard")
         self.relay = OutboxRelay(self, "OutboxRelay", foundation=self.foundation, package=package)
-        self.dashboard.add_stream("outbox relay", self.relay.function, self.relay.failures)
         self.counter = PartCounter(self, "PartCounter", foundation=self.foundation, package=package)
-        self.dashboard.add_stream("part counter", self.counter.function, self.counter.failures)
         self.sweeper = OutboxSweeper(self, "OutboxSweeper", foundation=self.foundation, package=package)
         self.lookout = Lookout(self, "Lookout", foundation=self.foundation, package=package)
+        self.rollout = Rollout(self, "Rollout", stage=stage)
+        self.front_door: FrontDoor | None = None
         if stage.identity is not None:
-            FrontDoor(self, "FrontDoor", identity=stage.identity, foundation=self.foundation, package=package)
+            self.front_door = FrontDoor(
+                self, "FrontDoor", identity=stage.identity, foundation=self.foundation, package=package
+            )
+            self.rollout.of(self.front_door.door, self.front_door.alarms)
         self.services: dict[str, WorkerService] = {}
         for worker in self._plan.workers:
             self._serve(worker)
+        self.dashboard = Dashboard(self, "Dashboard", self._shown())
 
     def add_worker(self, worker: Worker) -> WorkerService:
         """Deploy one more worker.
@@ -73,16 +79,45 @@ class WorkerStack(Stack):
             DeclarationError: it does not fit to the others or to the stage.
         """
         self._plan = self._plan.with_worker(worker)
-        return self._serve(worker)
+        service = self._serve(worker)
+        self.dashboard.show(self._shown())
+        return service
 
     def _serve(self, worker: Worker) -> WorkerService:
         service = WorkerService(
             self, f"Worker{camel(worker.name)}", worker=worker, foundation=self.foundation, package=self._package
         )
         self.services[worker.name] = service
+        self.rollout.of(service.consumer, service.alarms)
         self.relay.serve(worker, service.queues.source)
         self.counter.serve(worker)
         self.sweeper.serve(service.mapped, service.queues.source)
         self.lookout.watch(service.mapped)
-        self.dashboard.add_worker(worker.name, service.queues, service.function)
         return service
+
+    def _shown(self) -> Shown:
+        """Everything as the dashboard shows it."""
+        services, foundation, door = self.services.values(), self.foundation, self.front_door
+        parts: dict[str, OutboxRelay | PartCounter | OutboxSweeper | Lookout | FrontDoor] = {
+            "outbox relay": self.relay,
+            "part counter": self.counter,
+            "outbox sweeper": self.sweeper,
+            "lookout": self.lookout,
+        }
+        if door is not None:
+            parts["front door"] = door
+        groups = [
+            *foundation.alarms,
+            *(part.alarms for part in parts.values()),
+            *(service.alarms for service in services),
+        ]
+        return Shown(
+            workers=[service.shown for service in services],
+            functions={name: Billed(part.function.function_name, part.memory) for name, part in parts.items()},
+            readers=("outbox relay", "part counter"),
+            tables=(foundation.tables.jobs.table_name, foundation.tables.outbox.table_name),
+            cache=foundation.cache.name,
+            processor=foundation.stage.processor,
+            api=None if door is None else door.api.api_id,
+            alarms=[made for group in groups for made in group.made],
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import boto3
 import botocore.session
@@ -42,16 +42,7 @@ class Clients:
             SettingsError: the endpoint is not on this machine.
         """
         loopback(endpoint)
-        session = boto3.Session(
-            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-            aws_session_token=CREDENTIALS["AWS_SESSION_TOKEN"],
-            region_name=REGION,
-            botocore_session=botocore.session.Session(
-                session_vars={"profile": UNSET_PROFILE, "config_file": NO_FILE, "credentials_file": NO_FILE}
-            ),
-        )
-        config = Config(connect_timeout=2, read_timeout=10, retries={"total_max_attempts": 3}, proxies={})
+        session, config = _session()
         return cls(
             sqs=session.client("sqs", endpoint_url=endpoint, config=config),
             dynamodb=session.client("dynamodb", endpoint_url=endpoint, config=config),
@@ -59,3 +50,23 @@ class Clients:
             cloudformation=session.client("cloudformation", endpoint_url=endpoint, config=config),
             s3=session.client("s3", endpoint_url=endpoint, config=config),
         )
+
+
+def client(endpoint: str, service: str) -> Any:  # noqa: ANN401 - boto3 builds the class at run time
+    """A client of one more service of the stand-in at `endpoint`."""
+    session, config = _session()
+    untyped: Any = session.client
+    return untyped(service, endpoint_url=loopback(endpoint), config=config)
+
+
+def _session() -> tuple[boto3.Session, Config]:
+    session = boto3.Session(
+        aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+        aws_session_token=CREDENTIALS["AWS_SESSION_TOKEN"],
+        region_name=REGION,
+        botocore_session=botocore.session.Session(
+            session_vars={"profile": UNSET_PROFILE, "config_file": NO_FILE, "credentials_file": NO_FILE}
+        ),
+    )
+    return session, Config(connect_timeout=2, read_timeout=10, retries={"total_max_attempts": 3}, proxies={})

@@ -1,4 +1,4 @@
-"""Takes out of the template what the stand-in does not know: networking, the managed cache, alarms over metric math.
+"""Takes out of the template what the stand-in does not know: networking, the managed cache, alarms over metric math and of other alarms.
 
 Works on a copy of the assembly; the template deployed locally differs from the synthesised one by this file alone.
 """
@@ -36,7 +36,7 @@ class Unknown(StrEnum):
 
     NETWORK = "network"  # nothing that stays may refer to it, but a function's VpcConfig, which goes too
     CACHE = "cache"  # its address becomes that of the local Valkey
-    ALARM = "alarm"  # over metric math; the dashboard may go on naming it
+    ALARM = "alarm"  # over metric math, or of other alarms; the dashboard may go on naming it
 
 
 def kind_of(resource: Template) -> Unknown | None:
@@ -47,6 +47,8 @@ def kind_of(resource: Template) -> Unknown | None:
         case {"Type": str() as name} if name.startswith("AWS::ElastiCache::"):
             return Unknown.CACHE
         case {"Type": "AWS::CloudWatch::Alarm", "Properties": {"Metrics": _}}:
+            return Unknown.ALARM
+        case {"Type": "AWS::CloudWatch::CompositeAlarm"}:
             return Unknown.ALARM
         case _:
             return None

@@ -107,6 +107,8 @@ class Attempts:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is classified here, once
             return self._failed(run, granted, error, work.calls.way)
         failpoint(Failpoint.COMMITTED)
+        if commit.status is Status.FAILED:
+            self.telemetry.count("failed", run.job.name)
         if work.steps is not None:
             self._tell_tally(work.steps.view)
         return Committed(tags)
@@ -236,7 +238,6 @@ class Attempts:
                 return Postponed(timedelta(0), Because.STOPPING if isinstance(error, Stopping) else Because.HANDED_OVER)
             case LeaseLost() | InvalidationFailed():
                 because = Because.LEASE_LOST if isinstance(error, LeaseLost) else Because.INVALIDATION_FAILED
-                self.telemetry.count(because.replace("-", "_"), run.job.name)
                 self._release(granted, Release(now, gives_attempt_back=True))
                 return self.postponed(run.delivery, because)
         return None

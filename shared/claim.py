@@ -64,6 +64,11 @@ class Granted:
         """Whether no attempt of the job ever began before."""
         return self.view.begun_at == self.at
 
+    @property
+    def follows_silence(self) -> bool:
+        """Whether an attempt before this one ended without a word: crashed, killed or out of time."""
+        return self.attempt - 1 > len(self.view.failures)
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from shared.delivery import Delivery, read_event
 from shared.errors import EventError
 from shared.failpoints import Failpoint, failpoint
-from shared.outcome import Because, Postponed, Retried, signature
+from shared.outcome import Because, DeadLettered, Postponed, Retried, signature
 from shared.runtime import Runtime, connect
 from shared.settings import Settings
+from shared.telemetry import NO_JOB_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -156,10 +157,19 @@ class Consumer:
             outcome = self.runtime.execution.execute(delivery, until, prepared)
             acknowledged = self.runtime.settlement.settle(delivery, outcome)
         except Exception as error:  # noqa: BLE001 - a fault of the pipeline itself must not take the neighbours along
+            self._count("records_failed")
             self._warn(error, delivery.message_id)
             self._hold_back(delivery)
             return False, timedelta(0)
+        if isinstance(outcome, Retried | DeadLettered):
+            self._count("records_failed")
+        elif acknowledged:
+            self._count("records_succeeded")
         return acknowledged, outcome.after if isinstance(outcome, Retried | Postponed) else timedelta(0)
+
+    def _count(self, metric: str) -> None:
+        """Count a record: an invocation whose records all failed is no error to Lambda."""
+        self.runtime.telemetry.count(metric, NO_JOB_TYPE)
 
     def _hold_back(self, delivery: Delivery) -> None:
         try:

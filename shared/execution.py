@@ -26,10 +26,9 @@ from shared.claim import Answer, Ended, Granted, HeldByOther, KeyReused, NotAcce
 from shared.errors import CacheUnavailable, Malformed, NewerVersion, Refused, SettingsError, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.job import WithoutLease
-from shared.outcome import Because, Completed, DeadLettered, Duplicate, Outcome, Postponed, failure_of, told
+from shared.outcome import Because, Completed, DeadLettered, Duplicate, Outcome, Postponed, failure_of
 from shared.splitting import Splitting
 from shared.steps import Steps
-from shared.telemetry import NO_JOB_TYPE
 from shared.unit_of_work import UnitOfWork
 
 if TYPE_CHECKING:
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from shared.job_record import JobRecords
     from shared.locking import Locking
     from shared.preparation import Preparation, Prepared
+    from shared.reporting import Reporting
     from shared.run import Run
     from shared.tag import Tag
     from shared.telemetry import Telemetry
@@ -76,6 +76,7 @@ class Execution:
     attempts: Attempts
     here: Surroundings
     telemetry: Telemetry
+    reporting: Reporting
     files: FileStore | None = None
 
     def execute(self, delivery: Delivery, until: datetime, prepared: Prepared | None = None) -> Outcome:
@@ -98,7 +99,7 @@ class Execution:
         finally:
             if prepared is not None:
                 self.preparation.let_go(prepared)
-        self._report(delivery, None if prepared is None else prepared.run, outcome, begun)
+        self.reporting.report(delivery, prepared, outcome, begun)
         return outcome
 
     def _parse(self, delivery: Delivery, until: datetime) -> Prepared:
@@ -170,6 +171,8 @@ class Execution:
         run = prepared.run
         match answer:
             case Granted():
+                if answer.follows_silence:
+                    self.telemetry.count("visibility_expired", run.job.name)
                 return answer
             case Ended(status=status, tags=tags):
                 self._invalidate(prepared, tags)
@@ -249,7 +252,6 @@ class Execution:
             self.locking.leases.finish(tags, prepared.locks.leases)
         except CacheUnavailable as error:
             if tags:
-                self.telemetry.count("invalidation_failed", prepared.run.job.name)
                 raise _LeavesEarly(
                     self.attempts.postponed(prepared.run.delivery, Because.INVALIDATION_FAILED)
                 ) from error
@@ -260,32 +262,7 @@ class Execution:
         try:
             self.locking.leases.drop(tags)
         except CacheUnavailable as error:
-            self.telemetry.count("invalidation_failed", prepared.run.job.name)
             raise _LeavesEarly(self.attempts.postponed(prepared.run.delivery, Because.INVALIDATION_FAILED)) from error
-
-    def _report(self, delivery: Delivery, run: Run | None, outcome: Outcome, begun: datetime) -> None:
-        """One log line and the metrics of one delivery."""
-        now = self.here.clock.now()
-        name = NO_JOB_TYPE if run is None else run.job.name
-        result, more = told(outcome)
-        self.telemetry.count(result, name)
-        self.telemetry.took("duration", name, now - begun)
-        if run is not None and run.due_at is not None and isinstance(outcome, Completed):
-            self.telemetry.took("latency", name, now - run.due_at)
-        names: dict[str, object] = (
-            {} if run is None else {**run.names, "record": run.record, "resources": run.resources}
-        )
-        names.pop("idempotency_key", None)  # a client's secret, perhaps; the record's id is its hash
-        self.telemetry.job(
-            result=result,
-            worker=self.worker.name,
-            message_id=delivery.message_id,
-            receive_count=delivery.receive_count,
-            duration_ms=int((now - begun).total_seconds() * 1000),
-            xray=delivery.trace,
-            **names,
-            **more,
-        )
 
     def _go_on_unless_stopping(self) -> None:
         if self.here.stopping.is_set():

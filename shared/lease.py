@@ -83,6 +83,7 @@ class Lease:
     clock: Clock
     valid_until: float  # monotonic seconds
     ends: datetime  # the same by the wall clock
+    since: float  # monotonic seconds
     lost: threading.Event = field(default_factory=threading.Event)
 
     def check(self) -> None:
@@ -95,6 +96,10 @@ class Lease:
             self.lost.set()
             message = f"The lease on {self.want.key!r} is lost: another may work on it."
             raise LeaseLost(message)
+
+    def age(self) -> timedelta:
+        """How long ago it was taken."""
+        return timedelta(seconds=self.clock.monotonic() - self.since)
 
     def renew(self) -> float:
         """Renew once a third of its time has passed; give the seconds until it is due again."""
@@ -180,6 +185,6 @@ class Leases:
             return
 
     def _held(self, want: Want, sent: float, sent_at: datetime) -> Lease:
-        lease = Lease(want, self.store, self.clock, valid_until(sent, want.ttl), sent_at + want.ttl)
+        lease = Lease(want, self.store, self.clock, valid_until(sent, want.ttl), sent_at + want.ttl, sent)
         self.keeper.keep(lease)
         return lease

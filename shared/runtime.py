@@ -32,6 +32,7 @@ from shared.lease import Leases
 from shared.locking import Locking
 from shared.preparation import Preparation
 from shared.producer import Producer
+from shared.reporting import Reporting
 from shared.settings import PREFIX
 from shared.settlement import Settlement
 from shared.way import Ways
@@ -116,6 +117,7 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
         attempts=Attempts(worker.name, worker.pace, records, here, telemetry, counting),
         here=here,
         telemetry=telemetry,
+        reporting=Reporting(worker.name, clock, telemetry),
         files=files,
     )
     settlement = Settlement(worker, queue, records, outbox, clock, telemetry)

@@ -1,6 +1,7 @@
 """What the product says about its work: one log line a delivery, and counts and times as metrics, flushed once a batch.
 
-No payload, key or error text is ever among the fields. Dimensions are few: service and job type.
+No payload, key or error text is ever among the fields. Dimensions are few: service, and service with
+job type.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from typing import TYPE_CHECKING, Protocol
+
+from shared.metrics import KINDS, Unit
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -59,10 +62,13 @@ class Silent:
 
     def count(self, metric: str, job_type: str, number: int = 1) -> None:
         """Add to a count."""
+        _refuse_unknown(metric, Unit.COUNT)
         self.counts[metric, job_type] += number
 
     def took(self, metric: str, job_type: str, time: timedelta) -> None:
         """Keep nothing."""
+        del job_type, time
+        _refuse_unknown(metric, Unit.MILLISECONDS)
 
     def job(self, **fields: object) -> None:
         """Keep the line."""
@@ -76,6 +82,13 @@ class Silent:
 
     def flush(self) -> None:
         """Keep everything."""
+
+
+def _refuse_unknown(metric: str, unit: Unit) -> None:
+    """What is in no list is in no alarm and on no dashboard: the twin refuses it, so that every test notices."""
+    if metric not in KINDS or KINDS[metric].unit is not unit:
+        message = f"{metric!r} is no metric of unit {unit.value}: add it to shared/metrics.py."
+        raise KeyError(message)
 
 
 def _refuse_reserved(fields: dict[str, object]) -> None:

@@ -87,14 +87,16 @@ class Way:
             NotNow: the dependency is not to be called now; the block was not entered.
         """
         if dependency.gate is None:
-            yield
+            with self._counted(dependency.name):
+                yield
             return
         token = self.ways.here.tokens()
         gates, gate = self._enter(dependency, dependency.gate, token, time_left)
         begun = self.ways.here.clock.now()
         served: bool | None = None
         try:
-            yield
+            with self._counted(gate.name):
+                yield
             served = True
             self._excused.discard(gate.name)
         except AlreadyCalled:
@@ -103,9 +105,6 @@ class Way:
             if error.dependency != gate.name:
                 raise
             served = False
-            self.ways.telemetry.count(
-                "dependency_unavailable" if isinstance(error, Unavailable) else "dependency_timeouts", self.job_type
-            )
             raise
         finally:
             health = self._leave(gates, gate, token, served=served)
@@ -115,6 +114,21 @@ class Way:
                 was_open = health.open_for and not health.opened
                 if was_open or health.served is None or self.ways.here.clock.now() - health.served <= since:
                     self._excused.add(gate.name)
+
+    @contextlib.contextmanager
+    def _counted(self, dependency: str) -> Iterator[None]:
+        """Count the call within the block, and how it failed."""
+        telemetry = self.ways.telemetry
+        telemetry.count("dependency_calls", self.job_type)
+        try:
+            yield
+        except AlreadyCalled:  # earlier: nothing was sent now
+            raise
+        except (Unavailable, Ambiguous) as error:
+            if error.dependency == dependency:
+                is_sent = isinstance(error, Ambiguous)
+                telemetry.count("dependency_timeouts" if is_sent else "dependency_unavailable", self.job_type)
+            raise
 
     def _enter(
         self, dependency: Dependency, gate: Gate, token: str, time_left: Callable[[], timedelta]

@@ -1,257 +1,130 @@
-"""Alarms of a worker, of whatever reads a stream, and of the sweeper. Each says what it saw and which runbook of `docs/runbooks/` to open.
+"""Makes alarms that are declared as data (see `infra/alarms/`), and has them tell the topic.
 
-An idle queue reports nothing, so missing data is no breach, but for what is reported every minute whatever happens.
+From the L1 constructs: those above put one period on all metrics of an expression and know no band that is one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from aws_cdk import Fn
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_cloudwatch_actions as actions
 from constructs import Construct
 
-from infra.constructs.metrics import MINUTE, OLDEST, VISIBLE, arrivals, function_metric, own_metric, queue_metric
-from infra.constructs.queue_pair import SHORTEST_REST
-from shared.telemetry import NO_JOB_TYPE
+from infra.alarms.alarm import Alarm, Both
+from infra.alarms.metric import Expression, Metric
 
 if TYPE_CHECKING:
-    from aws_cdk import aws_apigatewayv2 as apigateway
-    from aws_cdk import aws_lambda as lambda_
+    from collections.abc import Iterable
+
+    from aws_cdk import IResolvable
     from aws_cdk import aws_sns as sns
-    from aws_cdk import aws_sqs as sqs
 
-    from infra.constructs.queue_pair import QueuePair
-    from shared.worker import Worker
+    from infra.alarms.alarm import Severity
 
-TO_DECIDE = timedelta(days=2)
-# A queue's age metric counts from the move, retention from the first enqueue: the alarm must come before the sooner end.
-OLDEST_DEAD_LETTER = SHORTEST_REST - TO_DECIDE
-LONGEST_IN_OUTBOX = timedelta(minutes=5)
-OLDEST_STREAM_RECORD = timedelta(seconds=60)
-ABOVE = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
-AT_LEAST = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
+MOST_METRICS = 10  # in the expression of an alarm (CloudWatch user guide, "CloudWatch service quotas")
+WATCHED, BAND = "watched", "band"
+STATISTICS = frozenset({"Sum", "Average", "Maximum", "Minimum", "SampleCount"})
+_Query = cloudwatch.CfnAlarm.MetricDataQueryProperty
+_Dimension = cloudwatch.CfnAlarm.DimensionProperty
 
 
-class _Alarms(Construct):
-    def __init__(self, scope: Construct, construct_id: str, *, topic: sns.ITopic) -> None:
+class Alarms(Construct):
+    """A group of alarms; `made` has the ARN of each that tells somebody, with its severity, `named` all by their names."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, alarms: Iterable[Alarm | Both], *, topic: sns.ITopic
+    ) -> None:
         super().__init__(scope, construct_id)
         self._topic = topic
+        self.made: list[tuple[Severity, str]] = []
+        self.named: dict[str, cloudwatch.CfnAlarm] = {}
+        for alarm in alarms:
+            arn = self._both(alarm) if isinstance(alarm, Both) else self._one(alarm).attr_arn
+            if isinstance(alarm, Both) or alarm.tells:
+                self.made.append((alarm.severity, arn))
 
-    def _watch(  # noqa: PLR0913 - what an alarm is made of
-        self,
-        construct_id: str,
-        metric: cloudwatch.IMetric,
-        threshold: float,
-        *,
-        sentence: str,
-        runbook: str,
-        operator: cloudwatch.ComparisonOperator = ABOVE,
-        breaches: int = 1,
-        periods: int = 1,
-        missing: cloudwatch.TreatMissingData = cloudwatch.TreatMissingData.NOT_BREACHING,
-    ) -> None:
-        alarm = cloudwatch.Alarm(
+    def _both(self, both: Both) -> str:
+        names = [self._one(part).ref for part in (both.long, both.short)]
+        composite = cloudwatch.CfnCompositeAlarm(
             self,
-            construct_id,
-            metric=metric,
-            threshold=threshold,
-            comparison_operator=operator,
-            datapoints_to_alarm=breaches,
-            evaluation_periods=periods,
-            treat_missing_data=missing,
-            alarm_description=f"{sentence} Runbook: docs/runbooks/{runbook}.md",
+            both.name,
+            alarm_rule=Fn.join("", ['ALARM("', names[0], '") AND ALARM("', names[1], '")']),
+            alarm_description=both.description,
+            alarm_actions=[self._topic.topic_arn],
         )
-        alarm.add_alarm_action(actions.SnsAction(self._topic))
+        return composite.attr_arn
+
+    def _one(self, alarm: Alarm) -> cloudwatch.CfnAlarm:
+        made = cloudwatch.CfnAlarm(
+            self,
+            alarm.name,
+            alarm_description=alarm.description,
+            alarm_actions=[self._topic.topic_arn] if alarm.tells else None,
+            comparison_operator=_comparison(alarm),
+            threshold=alarm.threshold,
+            threshold_metric_id=None if alarm.band is None else BAND,
+            datapoints_to_alarm=alarm.points[0],
+            evaluation_periods=alarm.points[1],
+            treat_missing_data=alarm.missing.value,
+        )
+        self.named[alarm.name] = made
+        if isinstance(alarm.watched, Metric) and alarm.band is None:
+            _watch(made, alarm.watched)
+        else:
+            made.metrics = _queries(alarm)
+        return made
 
 
-class QueueAlarms(_Alarms):
-    """Alarms of a worker's two queues."""
+def _comparison(alarm: Alarm) -> str:
+    if alarm.band is not None:
+        return "GreaterThanUpperThreshold"
+    return "GreaterThanOrEqualToThreshold" if alarm.at_least else "GreaterThanThreshold"
 
-    def __init__(
-        self, scope: Construct, construct_id: str, *, worker: Worker, queues: QueuePair, topic: sns.ITopic
-    ) -> None:
-        super().__init__(scope, construct_id, topic=topic)
-        objective = worker.max_latency.total_seconds()
-        self._watch(
-            "QueueAge",
-            queue_metric(queues.source, OLDEST),
-            objective,
-            sentence=f"The oldest message of worker {worker.name} waits longer than its objective of {objective:g} s.",
-            runbook="queue-age",
-            breaches=3,
-            periods=5,
-        )
-        self._watch(
-            "DeadLetterArrival",
-            arrivals(queues.dead_letters),
-            0,
-            sentence=f"A message of worker {worker.name} was dead-lettered just now.",
-            runbook="dead-letter-arrival",
-            periods=3,  # SQS's metrics come late: a minute is looked at again twice, when its data may have come
-        )
-        self._watch(
-            "DeadLettersWaiting",
-            queue_metric(queues.dead_letters, VISIBLE),
-            1,
-            operator=AT_LEAST,
-            sentence=f"Dead letters of worker {worker.name} wait for a decision.",
-            runbook="dead-letters-waiting",
-        )
-        self._watch(
-            "DeadLetterAge",
-            queue_metric(queues.dead_letters, OLDEST),
-            OLDEST_DEAD_LETTER.total_seconds(),
-            sentence=(
-                f"A dead letter of worker {worker.name} lies there for {OLDEST_DEAD_LETTER.days} days; it may be lost"
-                f" in {TO_DECIDE.days}."
+
+def _watch(alarm: cloudwatch.CfnAlarm, metric: Metric) -> None:
+    alarm.namespace, alarm.metric_name = metric.namespace, metric.name
+    alarm.dimensions = _dimensions(metric)
+    alarm.period = int(metric.period.total_seconds())
+    if metric.statistic in STATISTICS:
+        alarm.statistic = metric.statistic
+    else:
+        alarm.extended_statistic = metric.statistic
+
+
+def _queries(alarm: Alarm) -> list[IResolvable | _Query]:
+    """The metrics, and what is made of them; a band is returned beside what it is the band of."""
+    watched = alarm.watched
+    if isinstance(watched, Expression):
+        if len(watched.metrics) > MOST_METRICS:
+            message = f"alarm {alarm.name!r} is over {len(watched.metrics)} metrics, CloudWatch takes {MOST_METRICS}."
+            raise ValueError(message)
+        _ = watched.period
+        parts: list[IResolvable | _Query] = [
+            _stat(name, metric, returned=False) for name, metric in watched.metrics.items()
+        ]
+        parts.append(_Query(id=WATCHED, expression=watched.text, label=alarm.name, return_data=True))
+    else:
+        parts = [_stat(WATCHED, watched, returned=True)]
+    if alarm.band is None:
+        return parts
+    band = f"ANOMALY_DETECTION_BAND({WATCHED}, {alarm.band:g})"
+    return [*parts, _Query(id=BAND, expression=band, label="Usual", return_data=True)]
+
+
+def _stat(name: str, metric: Metric, *, returned: bool) -> _Query:
+    return _Query(
+        id=name,
+        metric_stat=cloudwatch.CfnAlarm.MetricStatProperty(
+            metric=cloudwatch.CfnAlarm.MetricProperty(
+                namespace=metric.namespace, metric_name=metric.name, dimensions=_dimensions(metric)
             ),
-            runbook="dead-letter-age",
-        )
-
-
-class _SenderAlarms(_Alarms):
-    """What relay and sweeper have in common: what they cannot send is parked, and nobody tries it again by himself."""
-
-    def _watch_parked(self, service: str) -> None:
-        self._watch(
-            "Parked",
-            own_metric("parked", service=service, job_type=NO_JOB_TYPE),
-            0,
-            sentence="A committed message can never be sent as it is; it is parked in the outbox with its reason.",
-            runbook="outbox-parked",
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Stream:
-    """A reader of a stream, in the words of its alarms; `parks` is its service's name where it parks messages."""
-
-    construct_id: str
-    name: str
-    runbook: str
-    waits: str
-    given_up: str
-    parks: str | None = None
-
-
-class _StreamAlarms(_SenderAlarms):
-    """What the functions that read a table's stream have in common."""
-
-    what: _Stream
-
-    def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        function: lambda_.IFunction,
-        failures: sqs.IQueue,
-        topic: sns.ITopic,
-    ) -> None:
-        super().__init__(scope, construct_id, topic=topic)
-        what = self.what
-        self._watch(
-            f"{what.construct_id}Errors",
-            function_metric(function, "Errors", "Sum"),
-            0,
-            sentence=f"The {what.name} failed; {what.waits}.",
-            runbook=f"{what.runbook}-errors",
-            breaches=3,
-            periods=5,
-        )
-        self._watch(
-            f"{what.construct_id}Lag",
-            function_metric(function, "IteratorAge", "Maximum"),
-            OLDEST_STREAM_RECORD.total_seconds() * 1000,
-            sentence=f"The {what.name} lags more than {OLDEST_STREAM_RECORD.seconds} s behind the table.",
-            runbook=f"{what.runbook}-lag",
-            breaches=3,
-            periods=3,
-        )
-        self._watch(
-            f"{what.construct_id}GaveUp",
-            queue_metric(failures, VISIBLE),
-            1,
-            operator=AT_LEAST,
-            sentence=f"The {what.name} gave up on some items; {what.given_up}.",
-            runbook=f"{what.runbook}-gave-up",
-        )
-        if what.parks is not None:
-            self._watch_parked(what.parks)
-
-
-class RelayAlarms(_StreamAlarms):
-    """Alarms of the outbox relay."""
-
-    what = _Stream(
-        "Relay",
-        "outbox relay",
-        "relay",
-        "committed messages wait to be sent",
-        "their messages are left to the sweeper",
-        parks="outbox-relay",
+            period=int(metric.period.total_seconds()),
+            stat=metric.statistic,
+        ),
+        return_data=returned,
     )
 
 
-class PartCounterAlarms(_StreamAlarms):
-    """Alarms of the part counter."""
-
-    what = _Stream(
-        "PartCounter",
-        "part counter",
-        "part-counter",
-        "jobs whose parts have ended wait to go on",
-        "their jobs are left to the sweeper",
-    )
-
-
-class SweeperAlarms(_SenderAlarms):
-    """Alarms of the outbox sweeper, which tells its lag every minute, also when nothing waits."""
-
-    def __init__(self, scope: Construct, construct_id: str, *, topic: sns.ITopic) -> None:
-        super().__init__(scope, construct_id, topic=topic)
-        self._watch(
-            "OutboxLag",
-            own_metric("outbox_lag", service="outbox-sweeper", job_type=NO_JOB_TYPE),
-            LONGEST_IN_OUTBOX.total_seconds() * 1000,
-            sentence=(
-                f"A committed message waits for more than {LONGEST_IN_OUTBOX.seconds} s to be sent, or the sweeper is silent."
-            ),
-            runbook="outbox-lag",
-            breaches=2,
-            periods=3,
-            missing=cloudwatch.TreatMissingData.BREACHING,
-        )
-        self._watch(
-            "JobsLost",
-            own_metric("job_lost", service="outbox-sweeper", job_type=NO_JOB_TYPE),
-            0,
-            sentence="A job lost its message again and again, and was dead-lettered without one.",
-            runbook="jobs-lost",
-        )
-        self._watch_parked("outbox-sweeper")
-
-
-class FrontDoorAlarms(_Alarms):
-    """The alarm of the front door."""
-
-    def __init__(self, scope: Construct, construct_id: str, *, api: apigateway.IHttpApi, topic: sns.ITopic) -> None:
-        super().__init__(scope, construct_id, topic=topic)
-        self._watch(
-            "Errors",
-            cloudwatch.Metric(
-                namespace="AWS/ApiGateway",
-                metric_name="5xx",
-                dimensions_map={"ApiId": api.api_id},
-                statistic="Sum",
-                period=MINUTE,
-            ),
-            0,
-            sentence="The front door answered clients with errors of ours.",
-            runbook="front-door-errors",
-            breaches=3,
-            periods=5,
-        )
+def _dimensions(metric: Metric) -> list[IResolvable | _Dimension]:
+    return [_Dimension(name=name, value=value) for name, value in metric.dimensions]

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
+from infra.alarms.stores import cache_alarms, jobs_table_alarms, table_alarms
 from infra.constructs.access_logs import access_logs
+from infra.constructs.alarms import Alarms
 from infra.constructs.audit import audit_log
 from infra.constructs.buckets import Buckets
 from infra.constructs.cache import Cache
@@ -49,6 +51,13 @@ class Foundation(Construct):
         egress = bool(plan.outgoing)
         self.network = Network(self, "Network", stage=stage, egress=egress, access_logs=self.access_logs)
         self.cache = Cache(self, "Cache", network=self.network, key=self.key, stage=stage)
+        self.alarm_settings = stage.alarms
+        declared = (
+            *jobs_table_alarms(self.tables.jobs.table_name, self.alarm_settings),
+            *table_alarms("Outbox", self.tables.outbox.table_name, self.alarm_settings),
+            *cache_alarms(self.cache.name, self.alarm_settings),
+        )
+        self.alarms = [Alarms(self, "AlarmsOfStores", declared, topic=self.topic)]
         self._named: set[str] = set()
         self._relayed_by: str | None = None
         stack = Stack.of(self)
@@ -108,6 +117,8 @@ class Foundation(Construct):
         table = self.tables.business(declared)
         if declared.name not in self._named:
             self._named.add(declared.name)
+            alarms = table_alarms(camel(declared.name), table.table_name, self.alarm_settings)
+            self.alarms.append(Alarms(self, f"AlarmsOf{camel(declared.name)}", alarms, topic=self.topic))
             CfnOutput(Stack.of(self), f"Table{camel(declared.name)}", value=table.table_name)
         return table
 

@@ -15,7 +15,8 @@ from constructs import Construct
 
 from functions import reads, resources
 from functions.routes import ROUTES
-from infra.constructs.alarms import FrontDoorAlarms
+from infra.alarms.door import door_alarms
+from infra.constructs.alarms import Alarms
 from infra.constructs.function import Function, Place, Shape
 from infra.constructs.log_group import log_group
 from infra.grants import ACCEPT, CANCEL, LIST, LOOK, OUTBOX_WRITE, QUERY_INDEX, SHOW, allow, allow_deposits, allow_table
@@ -61,17 +62,18 @@ class FrontDoor(Construct):
             owner_limits=identity.owner_limits,
             buckets={DEPOSITS.bucket: foundation.deposits.bucket_name},
         )
+        shape = SHAPE.sized(stage.sizes.get(FRONT_DOOR, Size()))
         function = Function(
             self,
             "Door",
-            shape=SHAPE.sized(stage.sizes.get(FRONT_DOOR, Size())),
+            shape=shape,
             stage=stage,
             package=package,
             environ=settings.to_environ(),
             key=foundation.key,
             place=Place(foundation.network, egress=False),
         )
-        self.function = function.resource
+        self.door, self.function, self.memory = function, function.resource, shape.memory
         allow_table(function.role, tables.jobs, (*ACCEPT, *LOOK, *LIST, *CANCEL))
         for index in (BY_OWNER, UNFINISHED):
             allow(function.role, QUERY_INDEX, f"{tables.jobs.table_arn}/index/{index}")
@@ -105,7 +107,8 @@ class FrontDoor(Construct):
                 throttling_burst_limit=2 * identity.requests_per_second,
             ),
         )
-        FrontDoorAlarms(self, "Alarms", api=self.api, topic=foundation.topic)
+        declared = door_alarms(self.api.api_id, self.function.function_name, SHAPE.timeout, foundation.alarm_settings)
+        self.alarms = Alarms(self, "Alarms", declared, topic=foundation.topic)
         CfnOutput(Stack.of(self), "Api", value=self.api.api_endpoint)
 
 

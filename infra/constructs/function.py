@@ -95,7 +95,9 @@ class Function(Construct):
             self,
             "Function",
             description=shape.description,
-            runtime=lambda_.Runtime(f"python{stage.python_version}", lambda_.RuntimeFamily.PYTHON),
+            runtime=lambda_.Runtime(
+                f"python{stage.python_version}", lambda_.RuntimeFamily.PYTHON, supports_snap_start=stage.snap_start
+            ),
             architecture=lambda_.Architecture.ARM_64 if stage.processor == "arm64" else lambda_.Architecture.X86_64,
             handler=f"{shape.module}.handler",
             code=lambda_.Code.from_asset(str(asset), asset_hash=asset.name),

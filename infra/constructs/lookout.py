@@ -11,6 +11,8 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
+from infra.alarms.senders import lookout_alarms
+from infra.constructs.alarms import Alarms
 from infra.constructs.function import Function, Place, Shape
 from infra.constructs.sweeper import EVERY
 from infra.grants import BRAKES, allow_table
@@ -45,6 +47,7 @@ class Lookout(Construct):
             # Lambda's own API is reached by the way out; where there is none, no worker has a dependency to be braked for.
             place=Place(foundation.network, foundation.network.has_egress),
         )
+        self.function, self.memory = function.resource, SHAPE.memory
         allow_table(function.role, foundation.tables.jobs, BRAKES)
         foundation.cache.admit(function.role)
         events.Rule(
@@ -55,6 +58,8 @@ class Lookout(Construct):
             # A round that failed is not repeated: the next minute's does the same.
             targets=[targets.LambdaFunction(function.live, retry_attempts=0, max_event_age=EVERY)],
         )
+        declared = lookout_alarms(function.resource.function_name)
+        self.alarms = Alarms(self, "Alarms", declared, topic=foundation.topic)
         CfnOutput(Stack.of(self), "LookoutFunction", value=function.resource.function_name)
 
     def watch(self, mapped: Mapped) -> None:

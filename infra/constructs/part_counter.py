@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from constructs import Construct
 
-from infra.constructs.alarms import PartCounterAlarms
+from infra.alarms.senders import PART_COUNTER, reader_alarms
+from infra.constructs.alarms import Alarms
 from infra.constructs.function import Shape, of_foundation
 from infra.constructs.mapping import ENDED_PARTS, consume_stream
 from infra.grants import COUNT_PARTS, OUTBOX_WRITE, allow_table
@@ -34,11 +35,14 @@ class PartCounter(Construct):
         self._foundation = foundation
         tables = foundation.tables
         self._function = function = of_foundation(self, "Counter", SHAPE, foundation, package)
-        self.function = function.resource
+        self.function, self.memory = function.resource, SHAPE.memory
         allow_table(function.role, tables.jobs, COUNT_PARTS)
         allow_table(function.role, tables.outbox, OUTBOX_WRITE)
         self.failures = consume_stream(self, tables.jobs, function, foundation, ENDED_PARTS)
-        PartCounterAlarms(self, "Alarms", function=self.function, failures=self.failures, topic=foundation.topic)
+        declared = reader_alarms(
+            PART_COUNTER, self.function.function_name, self.failures.queue_name, foundation.alarm_settings
+        )
+        self.alarms = Alarms(self, "Alarms", declared, topic=foundation.topic)
 
     def serve(self, worker: Worker) -> None:
         """Let the counter wake the jobs of a worker that are split."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
 
 from aws_cdk import Duration, RemovalPolicy, Stack
@@ -10,19 +9,14 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.names import queue_names
-from shared.job_record import QUEUE_RETENTION
+from infra.retention import DEAD_LETTER_RETENTION, SOURCE_RETENTION
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from aws_cdk import aws_kms as kms
 
     from shared.worker import Worker
-
-SOURCE_RETENTION = QUEUE_RETENTION
-# Longer than the source's: of a standard queue, what SQS moves keeps the time of its first enqueue (SQS developer guide,
-# "Using dead-letter queues").
-DEAD_LETTER_RETENTION = timedelta(days=14)
-# So what was moved at the last moment is lost this long after the move, which is where a queue's age metric begins.
-SHORTEST_REST = DEAD_LETTER_RETENTION - SOURCE_RETENTION
 
 
 class QueueProps(TypedDict):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from aws_cdk import Stack
 from constructs import Construct
 
-from infra.constructs.alarms import RelayAlarms
+from infra.alarms.senders import RELAY, reader_alarms
+from infra.constructs.alarms import Alarms
 from infra.constructs.function import Shape, of_foundation
 from infra.constructs.mapping import ONLY_NEW_ITEMS, consume_stream
 from infra.grants import GIVE_UP, OUTBOX_SEND, QUERY_INDEX, SEND, allow, allow_queue, allow_table
@@ -43,12 +44,15 @@ class OutboxRelay(Construct):
         self._foundation = foundation
         tables = foundation.tables
         self._function = function = of_foundation(self, "Relay", SHAPE, foundation, package)
-        self.function = function.resource
+        self.function, self.memory = function.resource, SHAPE.memory
         allow_table(function.role, tables.outbox, OUTBOX_SEND)
         allow(function.role, QUERY_INDEX, f"{tables.outbox.table_arn}/index/{LANES}")
         allow_table(function.role, tables.jobs, GIVE_UP)
         self.failures = consume_stream(self, tables.outbox, function, foundation, ONLY_NEW_ITEMS)
-        RelayAlarms(self, "Alarms", function=self.function, failures=self.failures, topic=foundation.topic)
+        declared = reader_alarms(
+            RELAY, self.function.function_name, self.failures.queue_name, foundation.alarm_settings
+        )
+        self.alarms = Alarms(self, "Alarms", declared, topic=foundation.topic)
 
     def serve(self, worker: Worker, queue: sqs.IQueue) -> None:
         """Let the relay send to the queue of a worker."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_codedeploy as codedeploy
 from aws_cdk import aws_iam as iam
 from constructs import Construct
@@ -12,12 +13,12 @@ from infra.choices import AT_ONCE
 from infra.grants import ALARMS, SHIFT, allow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from aws_cdk import aws_cloudwatch as cloudwatch
-
+    from infra.constructs.alarms import Alarms
     from infra.constructs.function import Function
     from infra.settings import Stage
+
+# Alarms by which a version is taken back: what it breaks shows in them within minutes, and a busy hour does not.
+TAKES_BACK = frozenset({"Errors", "RecordFailures", "DeadLetterArrival", "ServerErrors"})
 
 
 class Rollout(Construct):
@@ -39,10 +40,15 @@ class Rollout(Construct):
         )
         allow(self._role, ALARMS, "*")  # CloudWatch knows no resources for it
 
-    def of(self, function: Function, alarms: Sequence[cloudwatch.IAlarm]) -> None:
-        """Move a function's alias step by step, and back when one of the alarms rings."""
+    def of(self, function: Function, alarms: Alarms) -> None:
+        """Move a function's alias step by step, and back when one of its alarms rings that a version can be to blame for."""
         if not self._gradual:
             return
+        watching = [
+            cloudwatch.Alarm.from_alarm_name(function, f"BackBy{name}", alarm.ref)
+            for name, alarm in alarms.named.items()
+            if name in TAKES_BACK
+        ]
         allow(self._role, SHIFT, function.live.function_arn)
         codedeploy.LambdaDeploymentGroup(
             function,
@@ -51,7 +57,7 @@ class Rollout(Construct):
             alias=function.live,
             deployment_config=self._config,
             role=self._role.without_policy_updates(),
-            alarms=list(alarms),
+            alarms=watching,
             auto_rollback=codedeploy.AutoRollbackConfig(
                 failed_deployment=True, stopped_deployment=True, deployment_in_alarm=True
             ),

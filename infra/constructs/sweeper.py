@@ -11,7 +11,8 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
-from infra.constructs.alarms import SweeperAlarms
+from infra.alarms.senders import sweeper_alarms
+from infra.constructs.alarms import Alarms
 from infra.constructs.function import Shape, of_foundation
 from infra.grants import BRAKES, OUTBOX_SWEEP, QUERY_INDEX, RESCUE, SEND, allow, allow_queue, allow_table
 from shared.backends.outbox import LANES, WAITING
@@ -41,7 +42,7 @@ class OutboxSweeper(Construct):
         self._foundation = foundation
         outbox = foundation.tables.outbox
         self._function = function = of_foundation(self, "Sweeper", SHAPE, foundation, package)
-        self.function = function.resource
+        self.function, self.memory = function.resource, SHAPE.memory
         allow_table(function.role, outbox, OUTBOX_SWEEP)
         allow(function.role, QUERY_INDEX, *(f"{outbox.table_arn}/index/{index}" for index in (WAITING, LANES)))
         jobs = foundation.tables.jobs
@@ -56,7 +57,8 @@ class OutboxSweeper(Construct):
             # A sweep that failed is not repeated: the next minute's does the same.
             targets=[targets.LambdaFunction(function.live, retry_attempts=0, max_event_age=EVERY)],
         )
-        SweeperAlarms(self, "Alarms", topic=foundation.topic)
+        declared = sweeper_alarms(self.function.function_name, foundation.alarm_settings)
+        self.alarms = Alarms(self, "Alarms", declared, topic=foundation.topic)
 
     def serve(self, mapped: Mapped, queue: sqs.IQueue) -> None:
         """Let the sweeper send to the queue of a worker, and free its mapping when a brake's time is up."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
@@ -12,10 +13,12 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 from shared.telemetry import JOB_TYPE, NAMESPACE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import timedelta
 
-# Values of one metric in one line: EMF takes 100, and Powertools flushes by itself at the hundredth.
-MOST_VALUES = 99
+# Metrics in one line, and values of each: EMF takes 100, and Powertools flushes by itself at the hundredth.
+MOST_IN_LINE = 99
+_T = TypeVar("_T")
 
 
 class PowertoolsTelemetry:
@@ -52,24 +55,39 @@ class PowertoolsTelemetry:
         self._logger.warning(event, extra=fields)
 
     def flush(self) -> None:
-        """Write one EMF line for each job type, more where a metric has many values."""
+        """Write what was collected: one EMF line for each job type, more where there is more than a line holds."""
         with self._lock:
             counts, self._counts = self._counts, defaultdict(int)
             times, self._times = self._times, defaultdict(list)
-        for job_type in sorted({job_type for job_type, _ in (*counts, *times)}):
-            lines = [self._line(job_type)]
-            for (kind, metric), number in counts.items():
-                if kind == job_type:
-                    lines[0].add_metric(name=metric, unit=MetricUnit.Count, value=number)
-            for (kind, metric), values in times.items():
-                for place, value in enumerate(values if kind == job_type else ()):
-                    while place // MOST_VALUES >= len(lines):
-                        lines.append(self._line(job_type))
-                    lines[place // MOST_VALUES].add_metric(name=metric, unit=MetricUnit.Milliseconds, value=value)
-            for line in lines:
-                line.flush_metrics()
+        pieces: defaultdict[tuple[str, int], list[_Piece]] = defaultdict(list)
+        for (job_type, metric), number in counts.items():
+            pieces[job_type, 0].append(_Piece(metric, MetricUnit.Count, [number]))
+        for (job_type, metric), values in times.items():
+            for place, some in enumerate(_parts(values, MOST_IN_LINE)):
+                pieces[job_type, place].append(_Piece(metric, MetricUnit.Milliseconds, some))
+        for (job_type, _), found in sorted(pieces.items()):
+            for part in _parts(found, MOST_IN_LINE):
+                self._write(job_type, part)
 
-    def _line(self, job_type: str) -> EphemeralMetrics:
+    def _write(self, job_type: str, pieces: Sequence[_Piece]) -> None:
+        """Write a line under both sets of dimensions: of service and job type, and of the service alone."""
         line = EphemeralMetrics(namespace=NAMESPACE, service=self._service)
         line.add_dimension(name=JOB_TYPE, value=job_type)
-        return line
+        line.add_dimensions(service=self._service)
+        for piece in pieces:
+            for value in piece.values:
+                line.add_metric(name=piece.metric, unit=piece.unit, value=value)
+        line.flush_metrics()
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Some values of one metric: as many as go into a line."""
+
+    metric: str
+    unit: MetricUnit
+    values: Sequence[float]
+
+
+def _parts(values: Sequence[_T], most: int) -> list[Sequence[_T]]:
+    return [values[start : start + most] for start in range(0, len(values), most)]

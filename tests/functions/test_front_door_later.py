@@ -138,7 +138,7 @@ def test_r3_5_one_correlation_runs_from_the_request_to_the_last_log_line(
     stack.seed(**body)  # its answer is lost: another job finds it out
     heard = telemetry("payments")
     made = stack.runtime
-    for part in (made.execution, made.execution.attempts, made.settlement, made):
+    for part in (made.execution, made.execution.reporting, made.execution.attempts, made.settlement, made):
         object.__setattr__(part, "telemetry", heard)
     _, operation, _ = http.post(body, headers={"Idempotency-Key": "k", **header})
     stack.run()

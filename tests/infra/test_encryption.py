@@ -84,7 +84,10 @@ def test_cdk_01_services_that_publish_to_an_encrypted_topic_may_use_its_key(walk
 
 def test_cdk_01_every_alarm_speaks_through_a_topic_that_admits_it(walk: Walk) -> None:
     topics = {
-        target(action) for alarm in walk.of("AWS::CloudWatch::Alarm").values() for action in alarm["AlarmActions"]
+        target(action)
+        for kind in ("Alarm", "CompositeAlarm")
+        for alarm in walk.of(f"AWS::CloudWatch::{kind}").values()
+        for action in alarm.get("AlarmActions", [])
     }
     assert topics == set(walk.of("AWS::SNS::Topic"))
 

@@ -31,6 +31,7 @@ TEMPLATE: dict[str, Any] = {
         "User": {"Type": "AWS::ElastiCache::User", "Properties": {"UserName": "app"}},
         "Users": {"Type": "AWS::ElastiCache::UserGroup", "Properties": {"UserIds": [{"Ref": "User"}]}},
         "Arrivals": {"Type": "AWS::CloudWatch::Alarm", "Properties": {"Metrics": [{"Expression": "DIFF(m)"}]}},
+        "Both": {"Type": "AWS::CloudWatch::CompositeAlarm", "Properties": {"AlarmRule": {"Ref": "Arrivals"}}},
         "Age": {"Type": "AWS::CloudWatch::Alarm", "Properties": {"MetricName": "ApproximateAgeOfOldestMessage"}},
         "Dashboard": {
             "Type": "AWS::CloudWatch::Dashboard",

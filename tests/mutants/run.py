@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.mutants.table import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("shared", "functions", "local", "tests", "events", "infra", "ops", "audit")
+COPIED = ("shared", "functions", "local", "tests", "events", "infra", "ops", "audit", "watch")
 FILES = ("pyproject.toml", "cdk.json", "tahan")
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 SEED = re.compile(r"--seed (\d+) --mode ([\w-]+)")  # in the command that replays it

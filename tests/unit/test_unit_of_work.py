@@ -235,7 +235,7 @@ def test_lck_07_a_lost_lease_is_told_before_the_next_step(step: str) -> None:
     cache = MemoryCache(clock)
     cache.acquire("k", "t", timedelta(seconds=30))
     want = Want("k", "t", timedelta(seconds=30))
-    lease = Lease(want, cache, clock, 29.0, clock.now() + want.ttl)
+    lease = Lease(want, cache, clock, 29.0, clock.now() + want.ttl, 0.0)
     case = Case(guards=(lease,))
     lease.lost.set()
     with pytest.raises(LeaseLost):
