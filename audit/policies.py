@@ -24,11 +24,13 @@ PSEUDO = {
 }
 HERE = f"eu-west-1:{ACCOUNT}"
 ARNS = {
+    ("AWS::CloudWatch::Alarm", "Arn"): f"arn:aws:cloudwatch:{HERE}:alarm:{{}}",
     ("AWS::DynamoDB::Table", "Arn"): f"arn:aws:dynamodb:{HERE}:table/{{}}",
     ("AWS::DynamoDB::Table", "StreamArn"): f"arn:aws:dynamodb:{HERE}:table/{{}}/stream/label",
     ("AWS::ElastiCache::ServerlessCache", "ARN"): f"arn:aws:elasticache:{HERE}:serverlesscache:{{}}",
     ("AWS::ElastiCache::User", "Arn"): f"arn:aws:elasticache:{HERE}:user:{{}}",
     ("AWS::KMS::Key", "Arn"): f"arn:aws:kms:{HERE}:key/{{}}",
+    ("AWS::Lambda::Alias", "Ref"): f"arn:aws:lambda:{HERE}:function:{{}}:live",
     ("AWS::Lambda::EventSourceMapping", "Ref"): "{}",
     ("AWS::Logs::LogGroup", "Arn"): f"arn:aws:logs:{HERE}:log-group:{{}}:*",
     ("AWS::S3::Bucket", "Arn"): "arn:aws:s3:::{}",

@@ -38,17 +38,16 @@ class Rollout(Construct):
             description="Moves aliases of the stack's functions to new versions, and back",
             assumed_by=iam.ServicePrincipal("codedeploy.amazonaws.com"),
         )
-        allow(self._role, ALARMS, "*")  # CloudWatch knows no resources for it
 
     def of(self, function: Function, alarms: Alarms) -> None:
         """Move a function's alias step by step, and back when one of its alarms rings that a version can be to blame for."""
         if not self._gradual:
             return
+        by = {name: alarm for name, alarm in alarms.named.items() if name in TAKES_BACK}
         watching = [
-            cloudwatch.Alarm.from_alarm_name(function, f"BackBy{name}", alarm.ref)
-            for name, alarm in alarms.named.items()
-            if name in TAKES_BACK
+            cloudwatch.Alarm.from_alarm_name(function, f"BackBy{name}", alarm.ref) for name, alarm in by.items()
         ]
+        allow(self._role, ALARMS, *(alarm.attr_arn for alarm in by.values()))
         allow(self._role, SHIFT, function.live.function_arn)
         codedeploy.LambdaDeploymentGroup(
             function,

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tests.infra.conftest import Synth
     from tests.infra.walk import Walk
 
+OF_A_WORKER = ("Errors", "RecordFailures", "DeadLetterArrival")
+
 
 @pytest.fixture(scope="module")
 def gradual(synth: Synth) -> Walk:
@@ -64,6 +66,20 @@ def test_a_gradual_rollout_moves_consumers_and_front_door_and_comes_back_by_alar
         assert {target(alarm["Name"]) for alarm in watching["Alarms"]} <= set(alarms)
 
 
+def taking_back(walk: Walk) -> set[str]:
+    """The alarms by which some version is taken back."""
+    groups = walk.of("AWS::CodeDeploy::DeploymentGroup").values()
+    return {target(alarm["Name"]) for group in groups for alarm in group["AlarmConfiguration"]["Alarms"]}
+
+
+def test_a_version_is_taken_back_by_what_it_can_be_to_blame_for(gradual: Walk) -> None:
+    assert {plain(name) for name in taking_back(gradual)} == {
+        *(f"Worker{worker}Alarms{name}" for worker in ("Paying", "Reading") for name in OF_A_WORKER),
+        "FrontDoorAlarmsErrors",
+        "FrontDoorAlarmsServerErrors",
+    }
+
+
 def test_codedeploy_may_move_those_aliases_and_nothing_else(gradual: Walk) -> None:
     (role,) = [name for name in gradual.of("AWS::IAM::Role") if plain(name) == "RolloutRole"]
     groups = gradual.of("AWS::CodeDeploy::DeploymentGroup").values()
@@ -75,7 +91,7 @@ def test_codedeploy_may_move_those_aliases_and_nothing_else(gradual: Walk) -> No
         allowed.setdefault(plain(grant.resource), set()).add(grant.action)
     moving = {"lambda:GetAlias", "lambda:GetProvisionedConcurrencyConfig", "lambda:UpdateAlias"}
     assert allowed == {
-        "*": {"cloudwatch:DescribeAlarms"},
+        **{plain(name): {"cloudwatch:DescribeAlarms"} for name in taking_back(gradual)},
         "WorkerPayingConsumerLive": moving,
         "WorkerReadingConsumerLive": moving,
         "FrontDoorLive": moving,
