@@ -35,6 +35,7 @@ class House(Desk):
     awake: bool = True
     leaves: set[str] = field(default_factory=set)  # ends whose messages nobody works on
     before: Any = None  # called before the consumer works
+    after: Any = None  # and after it
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -63,6 +64,8 @@ class House(Desk):
             )
             if is_done:
                 self.queue.delete(record["receiptHandle"])
+        if self.after is not None:
+            self.after()
 
     @property
     def results(self) -> dict[str, bool]:
@@ -132,8 +135,13 @@ def test_an_effect_that_happens_twice_is_told() -> None:
 
 def test_dead_letters_of_others_stay() -> None:
     house = House()
-    other = {"job_type": "smoke-probe", "idempotency_key": "smoke/other/dead-lettered"}
-    house.world.run(json.dumps({**other, "payload": {"run": "other", "ends": "dead-lettered"}}))
+
+    def bury_others() -> None:
+        house.after = None
+        other = {"job_type": "smoke-probe", "idempotency_key": "smoke/other/dead-lettered"}
+        house.world.run(json.dumps({**other, "payload": {"run": "other", "ends": "dead-lettered"}}))
+
+    house.after = bury_others  # behind the run's own
     assert house.run("smoke", "--json") == Exit.DONE
     assert [json.loads(letter.body)["idempotency_key"] for letter in house.queue.dead] == ["smoke/other/dead-lettered"]
 
