@@ -10,7 +10,8 @@ from constructs import Construct
 
 from infra.alarms.canary import canary_alarm
 from infra.alarms.metric import own
-from infra.alarms.worker import Deployed, worker_alarms
+from infra.alarms.queues import Deployed
+from infra.alarms.worker import worker_alarms
 from infra.choices import CANARY
 from infra.constructs.alarms import Alarms
 from infra.constructs.function import Function, Shape

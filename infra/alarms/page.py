@@ -10,9 +10,10 @@ from infra.alarms.alarm import Alarm, Both
 from infra.alarms.canary import canary_alarm
 from infra.alarms.door import door_alarms
 from infra.alarms.metric import Expression, own
+from infra.alarms.queues import Deployed
 from infra.alarms.senders import PART_COUNTER, RELAY, lookout_alarms, reader_alarms, sweeper_alarms
 from infra.alarms.stores import cache_alarms, jobs_table_alarms, table_alarms
-from infra.alarms.worker import Deployed, worker_alarms
+from infra.alarms.worker import worker_alarms
 from infra.choices import CANARY
 from infra.settings import ROOT
 from shared.metrics import KINDS, Writer, most_metrics

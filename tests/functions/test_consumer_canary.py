@@ -35,8 +35,15 @@ def said(capsys: pytest.CaptureFixture[str], *records: dict[str, Any], **options
     handler: Callable[[Note, UnitOfWork], object] | None = options.pop("handler", None)
     world = World.of(handler, **options)
     world.telemetry = PowertoolsTelemetry(f"notes-{next(fresh)}")  # type: ignore[assignment]
-    world.transport = MemoryTransport(lambda *_: Reply(500, {"error": CANARY}))
+    asked: list[str] = []
+
+    def answer(_method: str, path: str, *_: object) -> Reply:
+        asked.append(path)
+        return Reply(500, {"error": CANARY})
+
+    world.transport = MemoryTransport(answer)
     world.handle(batch(*records))
+    assert asked == ([f"/{CANARY}"] if handler is calling else [])
     captured = capsys.readouterr()
     assert captured.err == ""
     lines = captured.out.splitlines()
@@ -53,7 +60,7 @@ def raising(error: Exception) -> Callable[[Note, UnitOfWork], object]:
 
 
 def calling(_: Note, work: UnitOfWork) -> object:
-    return work.call(SHOP, "POST", f"/{CANARY}", body={"card": CANARY}, key=CANARY)
+    return work.call(SHOP, "POST", f"/{CANARY}", body={"card": CANARY}, headers={"X-Canary": CANARY})
 
 
 @pytest.mark.parametrize(

@@ -5290,7 +5290,7 @@ MUTANTS = (
     ),
     Mutant(
         "a dead letter that is being read still counts",
-        "infra/alarms/worker.py",
+        "infra/alarms/queues.py",
         "DIFF(FILL(visible, 0) + FILL(inflight, 0))",
         "DIFF(FILL(visible, 0))",
         ALARMS,
@@ -5332,14 +5332,14 @@ MUTANTS = (
     ),
     Mutant(
         "a dead letter that comes as another goes is told by the consumer",
-        "infra/alarms/worker.py",
+        "infra/alarms/queues.py",
         " + FILL(dead, 0)",
         " + 0 * FILL(dead, 0)",
         SCENARIOS,
     ),
     Mutant(
         "a shallow queue is compared with no baseline",
-        "infra/alarms/worker.py",
+        "infra/alarms/queues.py",
         'f"IF(visible >= {settings.depth_least}, visible, 0)"',
         '"visible"',
         "tests/infra/test_alarms.py tests/infra/test_alarm_settings.py",
