@@ -12,6 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.cost_counts import COUNTS, count_all, kept
 from functions.registry import WORKERS
+from infra.alarm_settings import AlarmSettings
+from infra.alarms.page import billed, groups
+from infra.alarms.queues import Deployed
+from infra.alarms.worker import worker_alarms
+from infra.plan import Plan
 from infra.settings import ROOT, load_stage
 from local.processes import Children
 from local.valkey import Valkey
@@ -78,10 +83,31 @@ def of_a_month(price: Mapping[str, Any]) -> dict[str, float]:
         f"polls of {len(WORKERS)} idle queues": polls / MILLION * price["sqs"]["million_requests"],
         "sweeper and lookout, each a second a minute": ticks
         * (price["lambda"]["million_requests"] / MILLION + 0.25 * price["lambda"]["gb_second_arm64"]),
-        "a canary a minute": 60 * HOURS / MILLION * sum(of_a_million("canary", kept()["canary"], 1, price).values()),
+        "a canary a minute, through the outbox": _of_the_canary(price),
+        "alarms": _of_the_alarms(),
         "the key": price["kms"]["key_month"],
         "the dashboard": price["cloudwatch"]["dashboard_month"],
     }
+
+
+def _of_the_canary(price: Mapping[str, Any]) -> float:
+    """Its jobs, the message's way through the outbox (written, read by the relay, marked, sent), and its metrics."""
+    counted = kept()["canary"]
+    relayed = price["lambda"]["million_requests"] + MILLION * SHORT * 0.25 * price["lambda"]["gb_second_arm64"]
+    outbox = 2 * price["dynamodb"]["million_write_units"] + price["sqs"]["million_requests"]
+    each = sum(of_a_million("canary", counted, 1, price).values()) + relayed + outbox
+    metrics: float = counted["metrics"] * price["cloudwatch"]["metric_month"]
+    total: float = 60 * HOURS / MILLION * each + metrics
+    return total
+
+
+def _of_the_alarms() -> float:
+    """All alarms of the stack without a front door."""
+    names = Deployed("source", "dead-letters", "function")
+    of = {title: billed(alarms) for title, alarms in groups(WORKERS[0], AlarmSettings()).items()}
+    tables = of.pop("Every other table") * (1 + len(Plan(load_stage("dev"), WORKERS).tables))  # with the outbox
+    workers = sum(billed(worker_alarms(worker, names, AlarmSettings())) for worker in WORKERS)
+    return workers + tables + sum(cost for title, cost in of.items() if title not in {"A worker", "The front door"})
 
 
 def page() -> str:
@@ -121,6 +147,8 @@ def page() -> str:
             cells = " | ".join(f"{value:.2f}" for value in parts.values())
             lines.append(f"| {worker} | {cells} | {sum(parts.values()):.2f} |")
     month = of_a_month(price)
+    metrics = [counted["metrics"] for counted in counts.values()]
+    written = f"{min(metrics)} to {max(metrics)}"
     lines += [
         "",
         f"An invocation of {', '.join(sorted(LASTS))} lasts {max(LASTS.values()):g} s here, since they wait for an outside system, and of the others {SHORT:g} s;",
@@ -134,8 +162,9 @@ def page() -> str:
         *(f"| {name} | {value:.2f} |" for name, value in month.items()),
         f"| sum | {sum(month.values()):.2f} |",
         "",
-        f"Beside it: alarms cost ${price['cloudwatch']['alarm_metric_month']:.2f} for each metric that they look at, and each metric of ours ${price['cloudwatch']['metric_month']:.2f} in a month in which it was",
-        "written ([alarms.md](alarms.md) and [metrics.md](metrics.md) list them).",
+        f"Each further metric of ours costs ${price['cloudwatch']['metric_month']:.2f} in a month in which it was written: a successful job writes {written},",
+        "however many jobs there are",
+        "([metrics.md](metrics.md) lists all; [alarms.md](alarms.md) what each alarm costs).",
     ]
     return "\n".join(lines) + "\n"
 

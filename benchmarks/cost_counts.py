@@ -99,6 +99,7 @@ class Counted:
     Attributes:
         write_units, read_units: of DynamoDB, on demand; a write in a transaction counts twice.
         parts: of transactions, without the job's own record.
+        metrics: that CloudWatch bills for it, in a month in which it was written.
         exchanges: with Redis.
         log_bytes: that its function printed.
     """
@@ -109,6 +110,7 @@ class Counted:
     read_units: float = 0
     parts: int = 0
     exchanges: int = 0
+    metrics: int = 0
     log_bytes: int = 0
     record_bytes: int = 0
 
@@ -146,7 +148,8 @@ def count(case: Case, valkey: Valkey) -> Counted:
         before = len(printed.getvalue())
         with _counting(counted):
             _run(stack, case, "counted")
-        counted.log_bytes = len(printed.getvalue()) - before
+        said = printed.getvalue()[before:]
+        counted.log_bytes, counted.metrics = len(said), _metrics(said)
         record = _record(stack, "counted")
     counted.record_bytes = _bytes(record)
     if record["status"]["S"] != "completed":
@@ -163,6 +166,15 @@ def _run(stack: Stack, case: Case, name: str) -> None:
     stack.send(text)
     while not stack.mapping.poll():
         pass
+
+
+def _metrics(said: str) -> int:
+    """How many metrics EMF lines are: each name under each set of dimensions."""
+    found = set()
+    for line in map(json.loads, said.splitlines()):
+        for directive in line.get("_aws", {}).get("CloudWatchMetrics", []):
+            found |= {(each["Name"], *names) for each in directive["Metrics"] for names in directive["Dimensions"]}
+    return len(found)
 
 
 def _record(stack: Stack, key: str) -> dict[str, Any]:

@@ -6,9 +6,12 @@ Shares are percent. Times are seconds, or ISO 8601 ("PT5M"), where they stand in
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from infra.retention import SHORTEST_REST
+from shared.errors import DeclarationError
 
 Share = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 Count = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -121,3 +124,19 @@ class AlarmSettings(BaseModel):
     fast_burn: Width = 14.4
     slow_burn: Width = 6
     canary_patience: Time = timedelta(seconds=60)
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if not timedelta(hours=1) <= self.dead_letter_decision < SHORTEST_REST:
+            message = (
+                f"alarms: dead_letter_decision={self.dead_letter_decision}: a dead letter may be lost after {SHORTEST_REST}:"
+                " leave an hour or more to decide, and less than that."
+            )
+            raise DeclarationError(message)
+        if self.dead_letter_warning >= SHORTEST_REST - self.dead_letter_decision:
+            message = (
+                f"alarms: dead_letter_warning={self.dead_letter_warning} comes after the page, at"
+                f" {SHORTEST_REST - self.dead_letter_decision}: lower it, or dead_letter_decision."
+            )
+            raise DeclarationError(message)
+        return self

@@ -38,7 +38,8 @@ OUTBOX_SWEEP = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
 GIVE_UP = ("dynamodb:UpdateItem",)
 BRAKE = ("lambda:UpdateEventSourceMapping",)
 ALARMS = ("cloudwatch:DescribeAlarms",)
-SHIFT = ("lambda:GetAlias", "lambda:GetProvisionedConcurrencyConfig", "lambda:UpdateAlias")
+MOVE = ("lambda:GetAlias", "lambda:UpdateAlias")
+READY = ("lambda:GetProvisionedConcurrencyConfig",)
 BRAKES = ("dynamodb:GetItem", "dynamodb:PutItem")  # the watchdog's, too
 RESCUE = ("dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:UpdateItem")  # of parts, many at once
 # A job that is split accepts its parts with their block, and looks what became of them.

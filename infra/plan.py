@@ -86,6 +86,13 @@ def _refuse_what_the_stage_breaks(stage: Stage, worker: Worker) -> None:
             f" {worker.name!r}: set at most {reserved} in cdk.json, or raise the latter."
         )
         raise DeclarationError(message)
+    runs = most or worker.max_concurrency
+    if ready is not None and ready > runs:
+        message = (
+            f"stage {stage.name!r}: provisioned_concurrency={ready} of worker {worker.name!r} is over its max_concurrency="
+            f"{runs}: the rest would be paid for and never used; lower the first or raise the second."
+        )
+        raise DeclarationError(message)
     if most is not None and reserved is not None and most > reserved:
         message = (
             f"stage {stage.name!r}: max_concurrency={most} is over reserved_concurrency={reserved} of worker"

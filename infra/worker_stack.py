@@ -60,13 +60,13 @@ class WorkerStack(Stack):
         self.counter = PartCounter(self, "PartCounter", foundation=self.foundation, package=package)
         self.sweeper = OutboxSweeper(self, "OutboxSweeper", foundation=self.foundation, package=package)
         self.lookout = Lookout(self, "Lookout", foundation=self.foundation, package=package)
-        self.rollout = Rollout(self, "Rollout", stage=stage)
+        self.rollout = Rollout(self, "Rollout", stage=stage, topic=self.foundation.topic)
         self.front_door: FrontDoor | None = None
         if stage.identity is not None:
             self.front_door = FrontDoor(
                 self, "FrontDoor", identity=stage.identity, foundation=self.foundation, package=package
             )
-            self.rollout.of(self.front_door.door, self.front_door.alarms)
+            self.rollout.of("the front door", self.front_door.door, self.front_door.alarms)
         self.services: dict[str, WorkerService] = {}
         for worker in self._plan.workers:
             self._serve(worker)
@@ -88,7 +88,7 @@ class WorkerStack(Stack):
             self, f"Worker{camel(worker.name)}", worker=worker, foundation=self.foundation, package=self._package
         )
         self.services[worker.name] = service
-        self.rollout.of(service.consumer, service.alarms)
+        self.rollout.of(f"worker {worker.name}", service.consumer, service.alarms)
         self.relay.serve(worker, service.queues.source)
         self.counter.serve(worker)
         self.sweeper.serve(service.mapped, service.queues.source)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Template = Any
 # A version is made anew with every change of its function: that is told of the function.
 TOLD_ELSEWHERE = frozenset({"AWS::Lambda::Version", "AWS::CDK::Metadata"})
+PARAMETER = "Parameter"
 QUEUE = "Queue"
 
 
@@ -60,6 +61,17 @@ def compared(before: Template, after: Template) -> Comparison:
         for name in sorted(old.keys() | new.keys())
         if (change := _change(name, old.get(name), new.get(name))) is not None and change.kind not in TOLD_ELSEWHERE
     ]
+    given, wanted = before.get("Parameters", {}), after.get("Parameters", {})
+    changes += [
+        Change(
+            name,
+            PARAMETER,
+            _deed(name in given, name in wanted),
+            tuple(_parts(given.get(name, {}), wanted.get(name, {}))),
+        )
+        for name in sorted(given.keys() | wanted.keys())
+        if given.get(name) != wanted.get(name)
+    ]
     outputs = before.get("Outputs", {}).keys() - after.get("Outputs", {}).keys()
     workers = sorted(_hyphened(name.removeprefix(QUEUE)) for name in outputs if name.startswith(QUEUE))
     return Comparison(changes, list(harmed(held(before), held(after))), workers)
@@ -71,11 +83,20 @@ def _hyphened(name: str) -> str:
 
 
 def _change(name: str, old: Template | None, new: Template | None) -> Change | None:
+    kind = {**(old or {}), **(new or {})}["Type"]
     if old is None or new is None:
-        return Change(name, {**(old or {}), **(new or {})}["Type"], "added" if old is None else "removed")
+        return Change(name, kind, _deed(old is not None, new is not None))
     if old == new:
         return None
-    parts = {part for part in old.keys() | new.keys() if part != "Properties" and old.get(part) != new.get(part)}
-    before, after = old.get("Properties", {}), new.get("Properties", {})
-    parts |= {part for part in before.keys() | after.keys() if before.get(part) != after.get(part)}
-    return Change(name, new["Type"], "changed", tuple(sorted(parts)))
+    parts = {part for part in _parts(old, new) if part != "Properties"}
+    parts |= set(_parts(old.get("Properties", {}), new.get("Properties", {})))
+    return Change(name, kind, "changed", tuple(sorted(parts)))
+
+
+def _deed(was: bool, will_be: bool) -> str:  # noqa: FBT001 - before and after
+    return "changed" if was and will_be else "removed" if was else "added"
+
+
+def _parts(old: Template, new: Template) -> list[str]:
+    """The parts in which two of a kind differ."""
+    return sorted(part for part in old.keys() | new.keys() if old.get(part) != new.get(part))

@@ -50,10 +50,11 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
             folder = tools.assembly(stage)
     else:
         folder = Path(options.assembly)
-    comparison = compared(deployed, _template_in(folder, stack.name))
+    wanted = _template_in(folder, stack.name)
+    comparison = compared(deployed, wanted)
     with explained():
         waiting = {name: number for name in comparison.workers if (number := _messages(stack, name, tools))}
-        drifts = list(_drifts(stack, tools))
+        drifts = [*_drifts(stack, tools), *_kept_parameters(stack, wanted)]
     _show(comparison, waiting, drifts, tools, as_json=options.json)
     if comparison.harms or waiting:
         return Exit.HARMFUL
@@ -89,9 +90,24 @@ def _messages(stack: Deployed, worker: str, tools: Tools) -> int:
     return depth.waiting + depth.in_flight + depth.delayed + depth.dead
 
 
+def _kept_parameters(stack: Deployed, wanted: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
+    """Parameters that a deploy would leave as they are, whatever cdk.json says by now: the CDK keeps the values of before."""
+    for name, parameter in wanted.get("Parameters", {}).items():
+        value = stack.parameters.get(name)
+        default = parameter.get("Default")
+        if None not in {value, default} and value != default:
+            yield f"parameter {name} is {value!r}, this code says {default!r}: give it by --parameters, or it stays"
+
+
 def _drifts(stack: Deployed, tools: Tools) -> Iterator[str]:
     """What people or brakes have changed since the deploy."""
     running = tools.running(stack)
+    if not stack.status.endswith("_COMPLETE") or "ROLLBACK" in stack.status:
+        yield f"the stack is {stack.status}: its last deploy is under way, or did not succeed"
+    for name, function in stack.consumers.items():
+        if weights := running.weights(function):
+            shares = ", ".join(f"{share:.0%} by version {version}" for version, share in weights.items())
+            yield f"worker {name} is between two versions ({shares}): a rollout is under way, or was left"
     for worker in stack.workers():
         receiving = running.receiving(worker.name)
         declared = stack.mapping_of(worker.name).concurrency

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A stack's name, and its outputs by name."""
+    """A stack's name, its outputs and its parameters by name, and its status as CloudFormation has it."""
 
     name: str
     outputs: Mapping[str, str]
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    status: str = "UPDATE_COMPLETE"
 
     @property
     def jobs_table(self) -> str:
@@ -47,6 +49,11 @@ class Deployed:
     def mapping_of(self, worker: str) -> Mapped:
         """A worker's event source mapping."""
         return Mapped.read(self._output(_output_of("Mapping", worker)))
+
+    @property
+    def consumers(self) -> dict[str, str]:
+        """The names of its consumer functions, by worker."""
+        return {worker.name: self._output(_output_of("Consumer", worker.name)) for worker in self.workers()}
 
     @property
     def lookout(self) -> str:
@@ -106,4 +113,6 @@ def find(name: str) -> Deployed:
             )
             raise CommandError(message) from error
         raise
-    return Deployed(name, {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])})
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
+    parameters = {each["ParameterKey"]: each.get("ParameterValue", "") for each in stack.get("Parameters", [])}
+    return Deployed(name, outputs, parameters, stack["StackStatus"])

@@ -82,7 +82,7 @@ class Probes:
 
     Attributes:
         name: tells its probes from those of other runs.
-        letters: its dead letters, as they were found, by how their probe ends.
+        letters: all its dead letters, as they were found last, by how their probe was to end.
     """
 
     name: str
@@ -120,7 +120,7 @@ class Probes:
 
     def _results(self) -> list[Result]:
         try:
-            self._note_letters()
+            self._look_for_letters()
             return [Result(each.name, each.expected, self._seen(each)) for each in SITUATIONS]
         except Unavailable as error:
             return [Result(each.name, each.expected, f"not seen: {error}") for each in SITUATIONS]
@@ -136,19 +136,17 @@ class Probes:
         more = "" if effects == 1 else f", {effects} effects"
         return f"{_words(view.status, view.attempts, reason)}{more}"
 
-    def _note_letters(self) -> None:
-        """Dead letters of this run; only looked for until each is found, since looking hides them from others for seconds."""
-        wanted = {each.ends for each in SITUATIONS if each.reason is not None}
-        if wanted <= self.letters.keys():
-            return
+    def _look_for_letters(self) -> None:
+        """Dead letters of this run, also those that there must not be."""
         for dossier in self.desk.look(MOST_LETTERS).dossiers:
             key = None if dossier.message is None else dossier.message.idempotency_key
             run, _, ends = (key or "").removeprefix("smoke/").partition("/")
-            if run == self.name and ends in wanted:
+            if run == self.name:
                 self.letters[ends] = dossier
 
     def clean(self) -> int:
-        """Throw this run's dead letters away; give how many are left."""
+        """Throw this run's dead letters away, with those that came late; give how many are left."""
+        self._look_for_letters()
         only = frozenset(letter.delivery.message_id for letter in self.letters.values())
         with tempfile.TemporaryDirectory() as folder, Archive(Path(folder) / "letters.jsonl") as archive:
             discard = Discard(self.desk, only, archive)

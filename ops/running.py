@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 COUNTED = ("succeeded", "retried", "postponed", "dead_lettered")
 WINDOW = timedelta(minutes=5)
 LATE = timedelta(minutes=3)  # by which metrics may come
+LIVE = "live"  # the alias by which functions are called
 LOOKOUT_SECONDS = 30.0
 
 
@@ -65,6 +66,14 @@ class Running(Protocol):
         """By worker: `age`, in seconds, of the oldest message, and how much of each of COUNTED in the last five minutes.
 
         What was not measured is left out.
+
+        Raises:
+            Unavailable: no answer.
+        """
+        ...
+
+    def weights(self, function: str) -> Mapping[str, float]:
+        """The shares that other versions than the alias's own have of a function's invocations; none when nothing moves.
 
         Raises:
             Unavailable: no answer.
@@ -141,11 +150,18 @@ class AwsRunning:
                 found[worker_name][name] = known + float(result["Values"][0])
         return found
 
+    def weights(self, function: str) -> Mapping[str, float]:
+        """The shares of other versions."""
+        with translated("lambda"):
+            answer = client("lambda").get_alias(FunctionName=function, Name=LIVE)
+        found: Mapping[str, float] = answer.get("RoutingConfig", {}).get("AdditionalVersionWeights", {})
+        return found
+
     def ask_lookout(self, question: Mapping[str, object]) -> dict[str, Any]:
         """What the lookout answers."""
         with translated("lambda"):
             answer = client("lambda", read_seconds=LOOKOUT_SECONDS).invoke(
-                FunctionName=self.stack.lookout, Payload=json.dumps(question).encode()
+                FunctionName=self.stack.lookout, Qualifier=LIVE, Payload=json.dumps(question).encode()
             )
         told = json.loads(answer["Payload"].read() or b"{}")
         if "FunctionError" in answer or not isinstance(told, dict) or "unavailable" in told:

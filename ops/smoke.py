@@ -10,6 +10,7 @@ from functions import canary
 from functions.canary import smoke_probe
 from ops.audit import Change, audited
 from ops.desk import Desk
+from ops.door import check_url
 from ops.exits import CommandError, Exit
 from ops.explained import explained
 from ops.probes import SITUATIONS, Probes, Result
@@ -56,13 +57,19 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
             tools.show({**would, "sent": False}, as_json=options.json)
             return Exit.DONE
         token = None if options.token_file is None else _token(options.token_file)
+        api = options.api or stack.outputs.get("Api")
+        if api is not None:
+            check_url(api)
         probes = _probes(stack, tools)
         with audited(tools, stack, Change("smoke", probes.name, "a smoke test")) as outcome:
-            probes.send()
-            with tools.busy(f"Waiting for {len(SITUATIONS)} probes of run {probes.name} ..."):
-                results = probes.wait(timedelta(seconds=options.timeout))
-            results += _front_door(options.api or stack.outputs.get("Api"), token, tools)
-            left = probes.clean()
+            try:
+                probes.send()
+                with tools.busy(f"Waiting for {len(SITUATIONS)} probes of run {probes.name} ..."):
+                    results = probes.wait(timedelta(seconds=options.timeout))
+                results += _front_door(api, token, tools)
+            finally:
+                left = probes.clean()
+                outcome.counts = {"letters_left": left}
             wrong = sum(not result.is_right for result in results)
             outcome.counts = {"right": len(results) - wrong, "wrong": wrong, "letters_left": left}
     _show(results, probes.name, left, tools, as_json=options.json)
@@ -90,11 +97,18 @@ def _front_door(api: str | None, token: str | None, tools: Tools) -> Iterator[Re
     if api is None:
         return
     url = f"{api.rstrip('/')}/operations"
-    seen = tools.http_status(url, None)
     refused = " or ".join(map(str, ANONYMOUS))
-    yield Result("the front door, without a token", refused, refused if seen in ANONYMOUS else str(seen))
+    seen = _status(url, None, tools)
+    yield Result("the front door, without a token", refused, refused if seen in set(map(str, ANONYMOUS)) else seen)
     if token is not None:
-        yield Result("the front door, with a token", "200", str(tools.http_status(url, token)))
+        yield Result("the front door, with a token", "200", _status(url, token, tools))
+
+
+def _status(url: str, token: str | None, tools: Tools) -> str:
+    try:
+        return str(tools.http_status(url, token))
+    except CommandError:
+        return "no answer"
 
 
 def _show(results: Sequence[Result], name: str, left: int, tools: Tools, *, as_json: bool) -> None:

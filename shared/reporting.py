@@ -70,5 +70,10 @@ class Reporting:
 
 
 def _is_stuck(run: Run, now: datetime) -> bool:
-    """Whether it could have been done for longer than twice its objective."""
-    return run.due_at is not None and now - run.due_at > STUCK_AFTER * run.job.max_latency
+    """Whether its message waits for longer than twice the objective since SQS took it, or since it may run.
+
+    Not since it was asked for: a replayed dead letter was asked for days ago, and a producer's clock may be behind.
+    """
+    sent_at, run_at = run.delivery.sent_at, run.message.run_at
+    due = max((moment for moment in (sent_at, run_at) if moment is not None), default=now)
+    return now - due > STUCK_AFTER * run.job.max_latency

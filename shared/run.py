@@ -47,8 +47,12 @@ class Run:
 
     @property
     def due_at(self) -> datetime | None:
-        """When it could have been done at the earliest: as it was asked for, or as its `run_at` says; None if nothing tells."""
-        asked = [moment for moment in (self.message.enqueued_at, self.delivery.sent_at) if moment is not None]
+        """When it could have been done at the earliest: as it was asked for, or as its `run_at` says; None if nothing tells.
+
+        What was replayed could be done since its replay.
+        """
+        moments = (None if self.death else self.message.enqueued_at, self.delivery.sent_at)
+        asked = [moment for moment in moments if moment is not None]
         known = [moment for moment in (min(asked, default=None), self.message.run_at) if moment is not None]
         return max(known, default=None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from infra.alarms.alarm import Alarm, Runbook, Severity
-from infra.alarms.metric import of_function, share
+from infra.alarms.metric import Metric, of_function, share
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -59,6 +59,22 @@ def function_alarms(subject: str, function: str, timeout: timedelta, settings: A
             runbook=Runbook.FUNCTION_SLOW,
         ),
     ]
+
+
+def version_alarm(subject: str, function: str, alias: str, version: str) -> Alarm:
+    """The version that is being rolled out gets no second chance: one invocation of it that fails takes it back.
+
+    A version that failed before it says nothing here, so that the one that repairs it can come.
+    """
+    dimensions = (("FunctionName", function), ("Resource", alias), ("ExecutedVersion", version))
+    return Alarm(
+        name="VersionErrors",
+        watched=Metric("AWS/Lambda", "Errors", dimensions),
+        threshold=0,
+        setting="none: every one",
+        sentence=f"The newest version of {subject} fails.",
+        runbook=Runbook.FUNCTION_ERRORS,
+    )
 
 
 def clock_alarm(subject: str, function: str) -> Alarm:

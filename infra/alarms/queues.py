@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from infra.alarms.alarm import Alarm, Runbook, Severity
 from infra.alarms.metric import DELETED, IN_FLIGHT, OLDEST, VISIBLE, Expression, of_queue, own
+from infra.choices import CANARY
 from infra.retention import SHORTEST_REST, SOURCE_RETENTION
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def _dead_letters(worker: Worker, deployed: Deployed, settings: AlarmSettings) -
     queue = deployed.dead_letters
     visible, inflight, oldest = (of_queue(queue, name) for name in (VISIBLE, IN_FLIGHT, OLDEST))
     latest = SHORTEST_REST - settings.dead_letter_decision
-    days, warned = settings.dead_letter_decision.days, settings.dead_letter_warning
+    left, warned = settings.dead_letter_decision, settings.dead_letter_warning
     # Reading a message hides it, so what is in flight counts too; a queue that was idle says nothing, which is zero. What
     # came while another was discarded is no rise: the consumer's own word counts beside it.
     risen = "IF(DIFF(FILL(visible, 0) + FILL(inflight, 0)) > 0, 1, 0) + FILL(dead, 0)"
@@ -48,7 +49,7 @@ def _dead_letters(worker: Worker, deployed: Deployed, settings: AlarmSettings) -
             threshold=0,
             points=(1, 3),  # SQS's metrics come late: a minute is looked at again twice, when its data may have come
             setting="none: every one",
-            severity=Severity.PAGE,
+            severity=Severity.WARN if worker.name == CANARY else Severity.PAGE,  # a smoke test makes them
             sentence=f"A message of worker {worker.name} was dead-lettered just now.",
             runbook=Runbook.DEAD_LETTER_ARRIVAL,
         ),
@@ -76,7 +77,7 @@ def _dead_letters(worker: Worker, deployed: Deployed, settings: AlarmSettings) -
             setting="dead_letter_decision, before the queue's retention ends",
             severity=Severity.PAGE,
             sentence=(
-                f"A dead letter of worker {worker.name} lies there for {latest.days} days; it may be lost in {days}."
+                f"A dead letter of worker {worker.name} lies there for {_hours(latest)} h; it may be lost in {_hours(left)} h."
             ),
             runbook=Runbook.DEAD_LETTER_AGE,
         ),

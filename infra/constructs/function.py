@@ -115,7 +115,10 @@ class Function(Construct):
             vpc_subnets=None if place is None else place.network.subnets(egress=place.egress),
             security_groups=None if place is None else [place.network.functions_group],
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if stage.snap_start else None,
-            current_version_options=lambda_.VersionOptions(removal_policy=RemovalPolicy.RETAIN),  # to go back to
+            current_version_options=lambda_.VersionOptions(
+                # To go back to; but a version with a snapshot is paid for as long as it is there.
+                removal_policy=RemovalPolicy.DESTROY if stage.snap_start else RemovalPolicy.RETAIN
+            ),
         )
         self.live = lambda_.Alias(
             self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aws_cdk import Fn
+from aws_cdk import CfnOutput, Fn, Stack
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
@@ -34,6 +34,8 @@ class Network(Construct):
         self.has_egress = egress if brought is None else bool(brought.egress)
         self.vpc = self._made(stage, egress=egress) if brought is None else self._found(brought)
         self.functions_group = self._group("Functions", "Functions of the stack", outbound=True)
+        if brought is not None:
+            CfnOutput(Stack.of(self), "FunctionsSecurityGroup", value=self.functions_group.security_group_id)
         if isinstance(self.vpc, ec2.Vpc):
             to_bucket = ec2.FlowLogDestination.to_s3(access_logs, "network/")
             self.vpc.add_flow_log("FlowLog", destination=to_bucket, traffic_type=ec2.FlowLogTrafficType.ALL)

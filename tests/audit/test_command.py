@@ -76,6 +76,6 @@ def test_checkov_that_read_nothing_is_not_green(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_every_stage_but_the_local_one_is_audited_with_a_front_door() -> None:
-    assert [stage.name for stage in stages()] == ["dev", "prod"]
+    assert [stage.name for stage in stages()] == ["dev", "staging", "prod"]
     assert all(stage.identity for stage in stages())
-    assert [stage.retain for stage in stages()] == [False, True]
+    assert [stage.retain for stage in stages()] == [False, False, True]

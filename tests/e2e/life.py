@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from infra.settings import ROOT
 from local.environment import CREDENTIALS, REGION
 from local.stack import STACK
+from ops.exits import Exit
 from tests.e2e.load import ENDS, Load
 from tests.e2e.release import next_release
 
@@ -68,10 +70,13 @@ class Life:
         demand(ran.returncode == 0, f"tahan smoke: {ran.stdout}{ran.stderr}")
         self.note("smoke", "every situation ended as it must")
 
-    def check(self, assembly: Path, status: int) -> None:
-        """`tahan deploy-check` tells whether an assembly is what is deployed."""
+    def check(self, assembly: Path, *, is_deployed: bool) -> None:
+        """`tahan deploy-check` tells whether an assembly is what is deployed. That addresses were given by parameters is told, too."""
         ran = self.tahan("deploy-check", "--json", "--assembly", str(assembly))
-        demand(ran.returncode == status, f"deploy-check gave {ran.returncode}, not {status}: {ran.stdout}{ran.stderr}")
+        demand(ran.returncode == Exit.DIFFERS, f"deploy-check gave {ran.returncode}: {ran.stdout}{ran.stderr}")
+        told = json.loads(ran.stdout)
+        demand(bool(told["changes"]) != is_deployed, f"deploy-check of {assembly.name}: {ran.stdout}")
+        demand(all(drift.startswith("parameter ") for drift in told["drifts"]), f"deploy-check: {told['drifts']}")
 
     def update_and_roll_back(self, folder: Path) -> Books:
         """The next release and the first again, under load: nothing is lost, nothing happens twice."""
@@ -83,8 +88,8 @@ class Life:
             books = load.wait(EACH, PATIENCE)
             demand(books.releases["first"] >= EACH, f"the first release did not work before the update: {books}")
             deployed.put(coming, folder / "next")
-            self.check(folder / "next", 0)
-            self.check(first, 9)
+            self.check(folder / "next", is_deployed=True)
+            self.check(first, is_deployed=False)
             moved = self._versions()
             demand(moved != versions, f"no alias moved: {moved}")
             number = load.books().releases["next"]

@@ -17,6 +17,7 @@ from local.situations import EVENTS
 from shared.backends.memory_database import MemoryDatabase
 from shared.outcome import Completed
 from shared.recurrence import Recurrence, Recurring
+from shared.run import read_run
 from tests.stack import Stack, new_stack
 from tests.world import START, FakeClock, World, body
 
@@ -113,6 +114,19 @@ def test_how_long_it_took_counts_from_when_it_could_have_been_done(
     system = {"SentTimestamp": str(int(sent.timestamp() * 1000)), "ApproximateReceiveCount": "1"}
     assert isinstance(world.execute(body(**fields), system=system), Completed)
     assert told["latency"] == timedelta(seconds=expected)
+
+
+def test_what_was_replayed_counts_from_its_replay() -> None:
+    world = World(canary.WORKER)
+    sent = START - timedelta(seconds=4)
+    asked = (START - timedelta(days=3)).isoformat()
+    text = body(job_type=canary_round.name, idempotency_key="r", payload={}, enqueued_at=asked)
+    system = {"SentTimestamp": str(int(sent.timestamp() * 1000)), "ApproximateReceiveCount": "1"}
+    run = read_run(world.delivery(text, system=system, death=1), canary.WORKER.job_types, START)
+    assert run.due_at == sent
+    assert read_run(world.delivery(text, system=system), canary.WORKER.job_types, START).due_at == START - timedelta(
+        days=3
+    )
 
 
 def test_a_stage_without_a_canary_has_the_worker_and_no_rounds() -> None:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import ValidationError
 
+from functions.canary import WORKER as CANARY_WORKER
 from functions.payments import WORKER
 from infra.alarm_settings import AlarmSettings
 from infra.alarms.alarm import Alarm, Both, Missing, Severity
 from infra.alarms.canary import canary_alarm
 from infra.alarms.metric import Metric
 from infra.alarms.page import ALARMS, DOOR_TIMEOUT, METRICS, alarms_page, groups, metrics_page
+from infra.alarms.queues import Deployed, queue_alarms
 from infra.constructs.front_door import SHAPE
 
 if TYPE_CHECKING:
@@ -68,6 +70,13 @@ def test_the_page_of_alarms_is_what_is_declared() -> None:
 
 def test_the_page_of_metrics_is_what_is_declared() -> None:
     assert METRICS.read_text(encoding="utf-8") == metrics_page(), "run python -m infra.alarms.page"
+
+
+def test_dead_letters_of_the_canary_warn_since_a_smoke_test_makes_them() -> None:
+    names = Deployed("source", "dead-letters", "function")
+    for worker, severity in ((WORKER, Severity.PAGE), (CANARY_WORKER, Severity.WARN)):
+        (arrival,) = [each for each in queue_alarms(worker, names, AlarmSettings()) if each.name == "DeadLetterArrival"]
+        assert arrival.severity is severity
 
 
 def test_the_alarm_of_a_canary_rings_at_its_patience_and_when_it_is_silent() -> None:

@@ -166,7 +166,7 @@ def test_the_age_of_a_dead_letter_alarms_two_days_before_the_soonest_that_it_is_
         # Moved at the last moment of its life in the source, and its retention counts from its first enqueue.
         left = queues[dead]["MessageRetentionPeriod"] - by_dead[dead]["MessageRetentionPeriod"]
         assert left - alarm["Threshold"] == 2 * day
-        assert "lies there for 8 days; it may be lost in 2." in alarm["AlarmDescription"]
+        assert "lies there for 192 h; it may be lost in 48 h." in alarm["AlarmDescription"]
     page = (ROOT / "docs" / "runbooks" / "dead-letter-age.md").read_text(encoding="utf-8")
     assert "eight days" in page
     assert "two days" in page

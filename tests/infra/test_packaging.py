@@ -111,7 +111,7 @@ def test_only_for_the_host_there_is_bytecode_and_all_of_it(root: Path, build: Pa
     assert {path.parent.parent / f"{path.name.partition('.')[0]}.py" for path in compiled} == sources
 
 
-OF_THE_STAGE = {"alarm_settings", "settings", "identity", "brought", "choices", "contradictions", "sizes"}
+OF_THE_STAGE = {"alarm_settings", "retention", "settings", "identity", "brought", "choices", "contradictions", "sizes"}
 
 
 def test_the_rules_of_packaging_are_all_the_code_that_it_runs() -> None:

@@ -68,6 +68,7 @@ def test_a_network_that_is_there_without_egress_takes_no_worker_that_calls_out()
     [
         ({"reading": {"provisioned_concurrency": 3}}, r"sizes has \['reading'\].*choose of \['front-door', 'paying'\]"),
         ({"paying": {"provisioned_concurrency": 21}}, "=21 is over reserved_concurrency=20"),
+        ({"paying": {"provisioned_concurrency": 11}}, "=11 of worker 'paying' is over its max_concurrency=10"),
         ({"paying": {"max_concurrency": 21}}, "max_concurrency=21 is over reserved_concurrency=20"),
         ({"paying": {"max_concurrency": 21, "reserved_concurrency": 30}}, ""),
     ],

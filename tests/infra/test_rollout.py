@@ -8,13 +8,13 @@ import pytest
 
 from infra.settings import Stage
 from tests.infra.declared import IDENTITY, PAYING, READING
-from tests.infra.walk import plain, target
+from tests.infra.walk import listed, plain, references, target, text
 
 if TYPE_CHECKING:
     from tests.infra.conftest import Synth
     from tests.infra.walk import Walk
 
-OF_A_WORKER = ("Errors", "RecordFailures", "DeadLetterArrival")
+OF_A_WORKER = ("ConsumerRolloutAlarmsVersionErrors", "AlarmsRecordFailures")
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +74,8 @@ def taking_back(walk: Walk) -> set[str]:
 
 def test_a_version_is_taken_back_by_what_it_can_be_to_blame_for(gradual: Walk) -> None:
     assert {plain(name) for name in taking_back(gradual)} == {
-        *(f"Worker{worker}Alarms{name}" for worker in ("Paying", "Reading") for name in OF_A_WORKER),
-        "FrontDoorAlarmsErrors",
+        *(f"Worker{worker}{name}" for worker in ("Paying", "Reading") for name in OF_A_WORKER),
+        "FrontDoorRolloutAlarmsVersionErrors",
         "FrontDoorAlarmsServerErrors",
     }
 
@@ -89,13 +89,41 @@ def test_codedeploy_may_move_those_aliases_and_nothing_else(gradual: Walk) -> No
     allowed: dict[str, set[str]] = {}
     for grant in gradual.grants(role):
         allowed.setdefault(plain(grant.resource), set()).add(grant.action)
-    moving = {"lambda:GetAlias", "lambda:GetProvisionedConcurrencyConfig", "lambda:UpdateAlias"}
+    moving = {"lambda:GetAlias", "lambda:UpdateAlias", "lambda:GetProvisionedConcurrencyConfig"}
     assert allowed == {
         **{plain(name): {"cloudwatch:DescribeAlarms"} for name in taking_back(gradual)},
-        "WorkerPayingConsumerLive": moving,
-        "WorkerReadingConsumerLive": moving,
-        "FrontDoorLive": moving,
+        "WorkerPayingConsumerFunction": moving,
+        "WorkerReadingConsumerFunction": moving,
+        "FrontDoorFunction": moving,
     }
+
+
+def test_an_alias_is_moved_by_the_function_and_kept_ready_by_itself(gradual: Walk) -> None:
+    """Lambda checks GetAlias and UpdateAlias on the function, unqualified (Lambda developer guide, resources and conditions)."""
+    (policy,) = [each for name, each in gradual.of("AWS::IAM::Policy").items() if name.startswith("RolloutRole")]
+    for statement in policy["PolicyDocument"]["Statement"]:
+        actions = set(listed(statement["Action"]))
+        if actions & {"lambda:UpdateAlias", "lambda:GetAlias"}:
+            assert all(text(resource).endswith(".Arn>") for resource in listed(statement["Resource"]))
+        if "lambda:GetProvisionedConcurrencyConfig" in actions:
+            assert all(text(resource).endswith(".Arn>:live") for resource in listed(statement["Resource"]))
+
+
+def test_the_permission_is_there_before_an_alias_is_moved_and_does_not_wait_for_it(gradual: Walk) -> None:
+    (name,) = [each for each in gradual.of("AWS::IAM::Policy") if each.startswith("RolloutRole")]
+    assert not references(gradual.of("AWS::IAM::Policy")[name]) & set(gradual.of("AWS::Lambda::Alias"))
+    for each in gradual.of("AWS::CodeDeploy::DeploymentGroup"):
+        assert name in listed(gradual.template["Resources"][each]["DependsOn"])
+
+
+def test_a_version_is_watched_by_its_own_errors(gradual: Walk) -> None:
+    alarms = {plain(name): alarm for name, alarm in gradual.of("AWS::CloudWatch::Alarm").items()}
+    alarm = alarms["WorkerPayingConsumerRolloutAlarmsVersionErrors"]
+    dimensions = {each["Name"]: each["Value"] for each in alarm["Dimensions"]}
+    assert set(dimensions) == {"FunctionName", "Resource", "ExecutedVersion"}
+    assert target(dimensions["ExecutedVersion"]) in gradual.of("AWS::Lambda::Version")
+    assert text(dimensions["Resource"]).endswith(":live")
+    assert (alarm["Threshold"], alarm["DatapointsToAlarm"]) == (0, 1)
 
 
 def test_a_size_keeps_environments_ready(gradual: Walk) -> None:
@@ -114,3 +142,5 @@ def test_a_size_keeps_environments_ready(gradual: Walk) -> None:
 def test_versions_begin_from_a_snapshot_where_the_stage_says_so(synth: Synth) -> None:
     walk = synth(Stage(name="dev", snap_start=True), (READING,))
     assert {f["SnapStart"]["ApplyOn"] for f in walk.of("AWS::Lambda::Function").values()} == {"PublishedVersions"}
+    versions = [r for r in walk.template["Resources"].values() if r["Type"] == "AWS::Lambda::Version"]
+    assert {version["DeletionPolicy"] for version in versions} == {"Delete"}  # each would be paid for

@@ -99,6 +99,8 @@ def test_on_aws_a_worker_runs_as_it_is_declared() -> None:
         ({"rollout": "canary"}, ["rollout", "all-at-once"]),
         ({"architecture": "host", "python": "host", "snap_start": True}, ["takes no snapshots"]),
         ({"snap_start": True, "python": "3.11"}, ["python='3.11'", "from 3.12 on"]),
+        ({"alarms": {"dead_letter_decision": "P20D"}}, ["may be lost after 10 days", "an hour or more to decide"]),
+        ({"alarms": {"dead_letter_warning": "P9D"}}, ["comes after the page", "lower it"]),
         ({"alarms": {"retry_rate": 7}}, ["alarms.retry_rate", "not permitted"]),
         ({"snap_start": True, "sizes": READY}, ["snap_start=true", "of 'paying'", "one of them"]),
         ({"sizes": {"paying": {"provisioned_concurrency": 3, "reserved_concurrency": 2}}}, ["=3 is over", "=2"]),

@@ -64,6 +64,30 @@ def _rename(template: dict[str, Any], name: str) -> None:
     template["Resources"][name]["Properties"]["TableName"] = "mine"
 
 
+def _let_go(template: dict[str, Any], name: str) -> None:
+    template["Resources"][name]["DeletionPolicy"] = "Delete"
+
+
+def _unprotect(template: dict[str, Any], name: str) -> None:
+    template["Resources"][name]["Properties"]["DeletionProtectionEnabled"] = False
+
+
+def _forget(template: dict[str, Any], name: str) -> None:
+    template["Resources"][name]["Properties"]["TimeToLiveSpecification"]["AttributeName"] = "version"
+
+
+def test_dead_letters_that_are_forgotten_sooner_are_harm_and_later_are_none(prod: dict[str, Any]) -> None:
+    (dead,) = [
+        name
+        for name in prod["Resources"]
+        if name.startswith("WorkerPaymentsQueuesDeadLetters") and "Policy" not in name
+    ]
+    for seconds, harms in ((60, 1), (1_209_600, 0)):
+        changed = copy.deepcopy(prod)
+        changed["Resources"][dead]["Properties"]["MessageRetentionPeriod"] = seconds
+        assert len(list(harmed(held(prod), held(changed)))) == harms
+
+
 @pytest.mark.parametrize(
     ("change", "deed", "why"),
     [
@@ -71,6 +95,9 @@ def _rename(template: dict[str, Any], name: str) -> None:
         (_retype, "removed", "no longer"),
         (_rekey, "replaced", "KeySchema cannot change in place"),
         (_rename, "replaced", "TableName cannot change in place"),
+        (_let_go, "less protected", "DeletionPolicy would be less"),
+        (_unprotect, "less protected", "DeletionProtectionEnabled would be less"),
+        (_forget, "less protected", "TimeToLiveSpecification would be less"),
     ],
 )
 def test_a_change_that_would_take_a_table_along_is_told(

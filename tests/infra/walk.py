@@ -106,6 +106,8 @@ def target(value: Json) -> str:
             return name
         case {"Fn::Join": ["", [inner, str() as rest]]} if rest.startswith("/index/"):
             return target(inner)  # an index belongs to its table
+        case {"Fn::Join": ["", [inner, ":live"]]}:
+            return target(inner)  # an alias belongs to its function
         case {"Fn::Join": ["", [inner, str() as rest]]} if rest.endswith("/*"):
             return target(inner)  # a folder belongs to its bucket
         case {"Fn::Join": ["", [*_, ":event-source-mapping:", inner]]}:

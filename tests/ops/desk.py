@@ -57,6 +57,10 @@ OUTPUTS = {
     "MappingNotifications": "uuid-notifications 5",
     "MappingCanary": "uuid-canary 2",
     "LookoutFunction": "lookout",
+    **{
+        f"Consumer{name}": f"consumer-{name.lower()}"
+        for name in ("Payments", "Users", "Inventory", "Invoices", "Notifications", "Canary")
+    },
 }
 ME = "arn:aws:sts::000000000000:assumed-role/operator/me"
 
@@ -86,6 +90,7 @@ class Looked:
         self.gates: Any = {}
         self.locks: list[dict[str, Any]] = []
         self.asked: list[Any] = []
+        self.shares: dict[str, dict[str, float]] = {}
 
     def depth(self, worker: str) -> Depth:
         depth = self.depths.get(worker, Depth(0, 0, 0, 0))
@@ -93,6 +98,9 @@ class Looked:
 
     def receiving(self, worker: str) -> Receiving:
         return self.states.get(worker, Receiving("Enabled", 5))
+
+    def weights(self, function: str) -> Any:
+        return self.shares.get(function, {})
 
     def measured(self, workers: Any, now: Any) -> Any:
         return given(self.numbers)
@@ -129,6 +137,8 @@ class Desk:
         self.audit: list[dict[str, Any]] = []
         self.audit_is_gone = False
         self.outputs = dict(OUTPUTS)
+        self.parameters: dict[str, str] = {}
+        self.stack_status = "UPDATE_COMPLETE"
         self.token = "0123456789abcdef" * 2
         self.redrive: Redrive | None = None
         self.brakes, self.mapped = MemoryBrakes(), MemoryMappings()
@@ -182,6 +192,9 @@ class Desk:
 
     def _http_status(self, url: str, token: str | None) -> int:
         self.doors.append(url)
+        if token not in self.door:
+            message = "The front door gave no answer."
+            raise CommandError(message)
         return self.door[token]
 
     def _mappings(self, mapped: Any) -> MemoryMappings:
@@ -210,7 +223,7 @@ class Desk:
         if name != "tahan-dev":
             message = f"There is no stack {name!r}."
             raise CommandError(message)
-        return Deployed(name, self.outputs)
+        return Deployed(name, self.outputs, self.parameters, self.stack_status)
 
     def _queue(self, url: str) -> Any:
         desk = self

@@ -117,6 +117,35 @@ def test_what_runs_otherwise_than_deployed_is_told(tmp_path: Path, state: Receiv
     assert f"Not as deployed: {words}" in desk.err
 
 
+def test_a_rollout_that_is_under_way_is_told(tmp_path: Path) -> None:
+    desk = House().after(tmp_path, same)
+    desk.running.shares["consumer-payments"] = {"7": 0.1}
+    assert desk.run("deploy-check") == Exit.DIFFERS
+    assert "worker payments is between two versions (10% by version 7)" in desk.err
+
+
+def test_a_deploy_that_did_not_succeed_is_told(tmp_path: Path) -> None:
+    desk = House().after(tmp_path, same)
+    desk.stack_status = "UPDATE_ROLLBACK_COMPLETE"
+    assert desk.run("deploy-check") == Exit.DIFFERS
+    assert "the stack is UPDATE_ROLLBACK_COMPLETE" in desk.err
+
+
+def test_a_parameter_that_a_deploy_would_leave_as_it_is_is_told(tmp_path: Path) -> None:
+    desk = House().after(tmp_path, lambda template: template.update(Parameters={"Issuer": {"Default": "https://new"}}))
+    desk.parameters = {"Issuer": "https://old"}
+    assert desk.run("deploy-check", "--json") == Exit.DIFFERS
+    assert desk.json["changes"] == [{"resource": "Issuer", "type": "Parameter", "deed": "added", "parts": ["Default"]}]
+    assert desk.run("deploy-check") == Exit.DIFFERS
+    assert "parameter Issuer is 'https://old', this code says 'https://new': give it by --parameters" in desk.err
+
+
+def test_protection_that_is_taken_away_is_data_at_risk(tmp_path: Path) -> None:
+    desk = House().after(tmp_path, lambda template: template["Resources"]["Jobs"].update(DeletionPolicy="Delete"))
+    assert desk.run("deploy-check") == Exit.HARMFUL
+    assert "DATA AT RISK: AWS::DynamoDB::Table Jobs would be less protected: DeletionPolicy" in desk.err
+
+
 def test_an_assembly_is_taken_as_it_is_and_a_stage_is_synthesised(tmp_path: Path) -> None:
     desk = House().after(tmp_path, same)
     desk.assemblies.clear()

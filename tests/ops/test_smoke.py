@@ -15,7 +15,7 @@ from functions.canary import CANARIES
 from ops.door import http_status
 from ops.exits import CommandError, Exit
 from ops.probes import SITUATIONS
-from shared.errors import Unavailable
+from shared.errors import DeadLetter, Unavailable
 from shared.job_record import Status
 from tests.ops.desk import OUTPUTS, Desk
 from tests.world import World
@@ -144,6 +144,49 @@ def test_dead_letters_of_others_stay() -> None:
     house.after = bury_others  # behind the run's own
     assert house.run("smoke", "--json") == Exit.DONE
     assert [json.loads(letter.body)["idempotency_key"] for letter in house.queue.dead] == ["smoke/other/dead-lettered"]
+
+
+def test_letters_that_there_must_not_be_are_told_with_their_reason_and_taken_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: object) -> None:
+        reason = "broken"
+        raise DeadLetter(reason)
+
+    monkeypatch.setattr(canary, "_counted", broken)
+    house = House()
+    assert house.run("smoke", "--json", "--timeout", "20") == Exit.NOT_DONE
+    seen = {each["situation"]: each["seen"] for each in house.json["results"]}
+    assert seen[NAMES[0]] == "dead-lettered after 1 attempt, dead letter broken"
+    assert house.json["letters_left"] == 0
+    assert not house.queue.dead
+
+
+def test_a_silent_front_door_is_told_beside_the_others_and_nothing_is_left() -> None:
+    house = House()
+    house.door = {}
+    house.outputs["Api"] = "https://api.example"
+    assert house.run("smoke", "--json") == Exit.NOT_DONE
+    assert house.results == {**dict.fromkeys(NAMES, True), "the front door, without a token": False}
+    assert not house.queue.dead
+
+
+def test_an_address_in_clear_is_refused_before_anything_is_sent() -> None:
+    house = House()
+    assert house.run("smoke", "--api", "http://api.example") == Exit.REFUSED
+    assert house.sent == []
+
+
+def test_who_is_interrupted_leaves_no_letters() -> None:
+    house = House()
+
+    def interrupted() -> None:
+        house.after = None
+        raise KeyboardInterrupt
+
+    house.after = interrupted
+    assert house.run("smoke") == Exit.INTERRUPTED
+    assert not house.queue.dead
 
 
 def test_letters_that_cannot_be_taken_away_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
