@@ -30,7 +30,7 @@ ARNS = {
     ("AWS::ElastiCache::ServerlessCache", "ARN"): f"arn:aws:elasticache:{HERE}:serverlesscache:{{}}",
     ("AWS::ElastiCache::User", "Arn"): f"arn:aws:elasticache:{HERE}:user:{{}}",
     ("AWS::KMS::Key", "Arn"): f"arn:aws:kms:{HERE}:key/{{}}",
-    ("AWS::Lambda::Alias", "Ref"): f"arn:aws:lambda:{HERE}:function:{{}}:live",
+    ("AWS::Lambda::Function", "Arn"): f"arn:aws:lambda:{HERE}:function:{{}}",
     ("AWS::Lambda::EventSourceMapping", "Ref"): "{}",
     ("AWS::Logs::LogGroup", "Arn"): f"arn:aws:logs:{HERE}:log-group:{{}}:*",
     ("AWS::S3::Bucket", "Arn"): "arn:aws:s3:::{}",
