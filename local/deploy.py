@@ -49,7 +49,7 @@ class Deployment:
             ProcessError: the CDK command line refused; the message ends with its words.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._install()
+        self.install()
         self._cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}")
 
     def deploy(self, assembly: Path, parameters: Mapping[str, str]) -> dict[str, str]:
@@ -98,7 +98,12 @@ class Deployment:
         elif FAILED.search(line):
             self.progress(line)
 
-    def _install(self) -> None:
+    def install(self) -> None:
+        """Install the CDK command line, unless it is there in the locked version.
+
+        Raises:
+            ProcessError: npm is not there, or cannot get it.
+        """
         if _version(ROOT / "node_modules" / ".package-lock.json") == _version(ROOT / "package-lock.json"):
             return
         npm = shutil.which("npm")
