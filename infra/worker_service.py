@@ -79,14 +79,13 @@ class WorkerService(Construct):
             key=foundation.key,
             place=foundation.place_for(worker),
         )
-        self.consumer = function
-        self.function = function.resource
+        self.function = function
         self._grant(function.role)
         self.mapped = consume_queue(self, worker, self.queues.source, function)
         deployed = Deployed(
             self.queues.source.queue_name,
             self.queues.dead_letters.queue_name,
-            self.function.function_name,
+            function.name,
         )
         declared = worker_alarms(worker, deployed, foundation.alarm_settings)
         if worker.name == CANARY and stage.canary:
@@ -95,7 +94,7 @@ class WorkerService(Construct):
         stack, name = Stack.of(self), camel(worker.name)
         CfnOutput(stack, f"Queue{name}", value=self.queues.source.queue_url)
         CfnOutput(stack, f"DeadLetterQueue{name}", value=self.queues.dead_letters.queue_url)
-        CfnOutput(stack, f"Consumer{name}", value=self.function.function_name)
+        CfnOutput(stack, f"Consumer{name}", value=function.name)
         CfnOutput(stack, f"Mapping{name}", value=self.mapped.settings[worker.name])
 
     @property
@@ -105,8 +104,8 @@ class WorkerService(Construct):
             self.worker.name,
             self.queues.source.queue_name,
             self.queues.dead_letters.queue_name,
-            self.function.function_name,
-            self.worker.memory,
+            self.function.name,
+            self.function.memory,
             bool(self.worker.dependencies),
         )
 

@@ -66,7 +66,7 @@ class WorkerStack(Stack):
             self.front_door = FrontDoor(
                 self, "FrontDoor", identity=stage.identity, foundation=self.foundation, package=package
             )
-            self.rollout.of("the front door", self.front_door.door, self.front_door.alarms)
+            self.rollout.of("the front door", self.front_door.function, self.front_door.alarms)
         self.services: dict[str, WorkerService] = {}
         for worker in self._plan.workers:
             self._serve(worker)
@@ -88,7 +88,7 @@ class WorkerStack(Stack):
             self, f"Worker{camel(worker.name)}", worker=worker, foundation=self.foundation, package=self._package
         )
         self.services[worker.name] = service
-        self.rollout.of(f"worker {worker.name}", service.consumer, service.alarms)
+        self.rollout.of(f"worker {worker.name}", service.function, service.alarms)
         self.relay.serve(worker, service.queues.source)
         self.counter.serve(worker)
         self.sweeper.serve(service.mapped, service.queues.source)
@@ -113,7 +113,7 @@ class WorkerStack(Stack):
         ]
         return Shown(
             workers=[service.shown for service in services],
-            functions={name: Billed(part.function.function_name, part.memory) for name, part in parts.items()},
+            functions={name: Billed(part.function.name, part.function.memory) for name, part in parts.items()},
             readers=("outbox relay", "part counter"),
             tables=(foundation.tables.jobs.table_name, foundation.tables.outbox.table_name),
             cache=foundation.cache.name,

@@ -30,7 +30,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], everywher
     about = "compare a deployed stack with this code: what a deploy would do, and what runs otherwise than deployed"
     parser = commands.add_parser("deploy-check", help=about, description=about.capitalize(), parents=[everywhere])
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--stage", help="of cdk.json, to synthesise; by default what the stack's name ends in")
+    source.add_argument("--stage", help="of cdk.json, to synthesise; by default the one that the stack is tagged with")
     source.add_argument("--assembly", metavar="DIR", help="what was synthesised already (cdk.out)")
     parser.set_defaults(run=run)
 
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
         stack = tools.deployed(options.stack)
         deployed = tools.template(stack.name)
     if options.assembly is None:
-        stage = options.stage or stack.name.partition("-")[2]
+        stage = options.stage or stack.stage
         with tools.busy(f"Synthesising {stage} ..."):
             folder = tools.assembly(stage)
     else:

@@ -21,12 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A stack's name, its outputs and its parameters by name, and its status as CloudFormation has it."""
+    """A stack's name, its outputs, parameters and tags by name, and its status as CloudFormation has it."""
 
     name: str
     outputs: Mapping[str, str]
     parameters: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
     status: str = "UPDATE_COMPLETE"
+
+    @property
+    def stage(self) -> str:
+        """The stage that it was deployed from: as it is tagged, else what its name ends in."""
+        return self.tags.get("stage") or self.name.rpartition("-")[2]
 
     @property
     def jobs_table(self) -> str:
@@ -115,4 +121,5 @@ def find(name: str) -> Deployed:
         raise
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
     parameters = {each["ParameterKey"]: each.get("ParameterValue", "") for each in stack.get("Parameters", [])}
-    return Deployed(name, outputs, parameters, stack["StackStatus"])
+    tags = {tag["Key"]: tag["Value"] for tag in stack.get("Tags", [])}
+    return Deployed(name, outputs, parameters, tags, stack["StackStatus"])

@@ -5,6 +5,7 @@ The probes are jobs of the worker `canary`: they touch nothing of anybody's, and
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -95,7 +96,10 @@ class Probes:
     def message(self, situation: Situation) -> Message:
         """The probe of a situation."""
         payload = json_text({"run": self.name, "ends": situation.ends})
-        return Message(smoke_probe.name, smoke_probe.version, f"smoke/{self.name}/{situation.ends}", payload)
+        return Message(smoke_probe.name, smoke_probe.version, self._key(situation), payload)
+
+    def _key(self, situation: Situation) -> str:
+        return f"smoke/{self.name}/{situation.ends}"
 
     def send(self) -> None:
         """Send one of each.
@@ -128,7 +132,7 @@ class Probes:
     def _seen(self, situation: Situation) -> str:
         letter = self.letters.get(situation.ends)
         reason = None if letter is None else letter.reason
-        seen = self.jobs.look(record_id(SYSTEM, smoke_probe.name, self.message(situation).idempotency_key))
+        seen = self.jobs.look(record_id(SYSTEM, smoke_probe.name, self._key(situation)))
         if seen is None:
             return _words(None, 0, reason)
         view = seen.view
@@ -138,20 +142,22 @@ class Probes:
 
     def _look_for_letters(self) -> None:
         """Dead letters of this run, also those that there must not be."""
+        mine = {self._key(situation): situation.ends for situation in SITUATIONS}
         for dossier in self.desk.look(MOST_LETTERS).dossiers:
-            key = None if dossier.message is None else dossier.message.idempotency_key
-            run, _, ends = (key or "").removeprefix("smoke/").partition("/")
-            if run == self.name:
+            if dossier.message is not None and (ends := mine.get(dossier.message.idempotency_key)) is not None:
                 self.letters[ends] = dossier
 
     def clean(self) -> int:
-        """Throw this run's dead letters away, with those that came late; give how many are left."""
-        self._look_for_letters()
-        only = frozenset(letter.delivery.message_id for letter in self.letters.values())
-        with tempfile.TemporaryDirectory() as folder, Archive(Path(folder) / "letters.jsonl") as archive:
-            discard = Discard(self.desk, only, archive)
-            discard.run()
-        return len(only) - discard.fates[Thrown.DISCARDED]
+        """Throw this run's dead letters away, with those that came late; give how many are left, as far as is known."""
+        thrown = 0
+        with contextlib.suppress(Unavailable), tempfile.TemporaryDirectory() as folder:
+            self._look_for_letters()
+            only = frozenset(letter.delivery.message_id for letter in self.letters.values())
+            with Archive(Path(folder) / "letters.jsonl") as archive:
+                discard = Discard(self.desk, only, archive)
+                discard.run()
+            thrown = discard.fates[Thrown.DISCARDED]
+        return len(self.letters) - thrown
 
 
 def _words(status: Status | None, attempts: int, reason: str | None) -> str:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import redis
 
+from functions.registry import WORKERS
+from infra.names import camel
 from local.stack import STACK
 from watch.logs import said
 from watch.recording import Recording
@@ -118,9 +120,10 @@ class Recorder:
     def _messages(self, metrics: Metrics) -> None:
         """A message that was delivered for the first time was sent; a record that was acknowledged is deleted."""
         sources = {
-            logical.partition("QueuesSource")[0].removeprefix("Worker").lower(): {"QueueName": f"<{logical}>"}
+            worker.name: {"QueueName": f"<{logical}>"}
             for logical in resources(self.template, "AWS::SQS::Queue")
-            if "QueuesSource" in logical
+            for worker in WORKERS
+            if logical.startswith(f"Worker{camel(worker.name)}QueuesSource")
         }
         counted: defaultdict[Name, defaultdict[int, float]] = defaultdict(lambda: defaultdict(float))
         for service, dimensions in sources.items():

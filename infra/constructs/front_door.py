@@ -73,7 +73,7 @@ class FrontDoor(Construct):
             key=foundation.key,
             place=Place(foundation.network, egress=False),
         )
-        self.door, self.function, self.memory = function, function.resource, shape.memory
+        self.function = function
         allow_table(function.role, tables.jobs, (*ACCEPT, *LOOK, *LIST, *CANCEL))
         for index in (BY_OWNER, UNFINISHED):
             allow(function.role, QUERY_INDEX, f"{tables.jobs.table_arn}/index/{index}")
@@ -107,7 +107,7 @@ class FrontDoor(Construct):
                 throttling_burst_limit=2 * identity.requests_per_second,
             ),
         )
-        declared = door_alarms(self.api.api_id, self.function.function_name, SHAPE.timeout, foundation.alarm_settings)
+        declared = door_alarms(self.api.api_id, function.name, SHAPE.timeout, foundation.alarm_settings)
         self.alarms = Alarms(self, "Alarms", declared, topic=foundation.topic)
         CfnOutput(Stack.of(self), "Api", value=self.api.api_endpoint)
 

@@ -64,7 +64,7 @@ class Place:
 
 
 class Function(Construct):
-    """The function; its environment is what `Settings.to_environ` spells."""
+    """The function, its alias and its role; its environment is what `Settings.to_environ` spells."""
 
     def __init__(  # noqa: PLR0913 - by keyword only
         self,
@@ -120,6 +120,7 @@ class Function(Construct):
                 removal_policy=RemovalPolicy.DESTROY if stage.snap_start else RemovalPolicy.RETAIN
             ),
         )
+        self.name, self.memory = self.resource.function_name, shape.memory
         self.live = lambda_.Alias(
             self,
             "Live",

@@ -7,14 +7,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from aws_cdk import CfnOutput, Stack
-from aws_cdk import aws_events as events
-from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
 from infra.alarms.senders import lookout_alarms
 from infra.constructs.alarms import Alarms
 from infra.constructs.function import Function, Place, Shape
-from infra.constructs.sweeper import EVERY
+from infra.constructs.schedule import every_minute
 from infra.grants import BRAKES, allow_table
 
 if TYPE_CHECKING:
@@ -36,7 +34,7 @@ class Lookout(Construct):
     def __init__(self, scope: Construct, construct_id: str, *, foundation: Foundation, package: Package) -> None:
         super().__init__(scope, construct_id)
         self._settings = foundation.cache_settings
-        self._function = function = Function(
+        self.function = function = Function(
             self,
             "Lookout",
             shape=SHAPE,
@@ -47,20 +45,12 @@ class Lookout(Construct):
             # Lambda's own API is reached by the way out; where there is none, no worker has a dependency to be braked for.
             place=Place(foundation.network, foundation.network.has_egress),
         )
-        self.function, self.memory = function.resource, SHAPE.memory
         allow_table(function.role, foundation.tables.jobs, BRAKES)
         foundation.cache.admit(function.role)
-        events.Rule(
-            self,
-            "EveryMinute",
-            description=f"Brakes and frees the queues of {Stack.of(self).stack_name}",
-            schedule=events.Schedule.rate(EVERY),
-            # A round that failed is not repeated: the next minute's does the same.
-            targets=[targets.LambdaFunction(function.live, retry_attempts=0, max_event_age=EVERY)],
-        )
-        declared = lookout_alarms(function.resource.function_name)
+        every_minute(self, function, f"Brakes and frees the queues of {Stack.of(self).stack_name}")
+        declared = lookout_alarms(function.name)
         self.alarms = Alarms(self, "Alarms", declared, topic=foundation.topic)
-        CfnOutput(Stack.of(self), "LookoutFunction", value=function.resource.function_name)
+        CfnOutput(Stack.of(self), "LookoutFunction", value=function.name)
 
     def watch(self, mapped: Mapped) -> None:
         """Tell of a worker's dependencies, and brake it where it does nothing without one of them."""
@@ -72,6 +62,6 @@ class Lookout(Construct):
             needs={worker.name: " ".join(each.name for each in needs)} if needs else {},
             mappings=mapped.settings if needs else {},
         )
-        self._function.tell(told.maps_to_environ())
+        self.function.tell(told.maps_to_environ())
         if needs:
-            mapped.let_brake(self._function)
+            mapped.let_brake(self.function)

@@ -34,17 +34,14 @@ class PartCounter(Construct):
         super().__init__(scope, construct_id)
         self._foundation = foundation
         tables = foundation.tables
-        self._function = function = of_foundation(self, "Counter", SHAPE, foundation, package)
-        self.function, self.memory = function.resource, SHAPE.memory
+        self.function = function = of_foundation(self, "Counter", SHAPE, foundation, package)
         allow_table(function.role, tables.jobs, COUNT_PARTS)
         allow_table(function.role, tables.outbox, OUTBOX_WRITE)
         self.failures = consume_stream(self, tables.jobs, function, foundation, ENDED_PARTS)
-        declared = reader_alarms(
-            PART_COUNTER, self.function.function_name, self.failures.queue_name, foundation.alarm_settings
-        )
+        declared = reader_alarms(PART_COUNTER, function.name, self.failures.queue_name, foundation.alarm_settings)
         self.alarms = Alarms(self, "Alarms", declared, topic=foundation.topic)
 
     def serve(self, worker: Worker) -> None:
         """Let the counter wake the jobs of a worker that are split."""
         routes = {job.name: worker.name for job in worker.jobs if job.parts}
-        self._function.tell(replace(self._foundation.settings, routes=routes).to_environ())
+        self.function.tell(replace(self._foundation.settings, routes=routes).to_environ())

@@ -43,19 +43,16 @@ class OutboxRelay(Construct):
         foundation.take_outbox(Stack.of(self).stack_name)
         self._foundation = foundation
         tables = foundation.tables
-        self._function = function = of_foundation(self, "Relay", SHAPE, foundation, package)
-        self.function, self.memory = function.resource, SHAPE.memory
+        self.function = function = of_foundation(self, "Relay", SHAPE, foundation, package)
         allow_table(function.role, tables.outbox, OUTBOX_SEND)
         allow(function.role, QUERY_INDEX, f"{tables.outbox.table_arn}/index/{LANES}")
         allow_table(function.role, tables.jobs, GIVE_UP)
         self.failures = consume_stream(self, tables.outbox, function, foundation, ONLY_NEW_ITEMS)
-        declared = reader_alarms(
-            RELAY, self.function.function_name, self.failures.queue_name, foundation.alarm_settings
-        )
+        declared = reader_alarms(RELAY, function.name, self.failures.queue_name, foundation.alarm_settings)
         self.alarms = Alarms(self, "Alarms", declared, topic=foundation.topic)
 
     def serve(self, worker: Worker, queue: sqs.IQueue) -> None:
         """Let the relay send to the queue of a worker."""
         told = replace(self._foundation.settings, queues={worker.name: queue.queue_url})
-        allow_queue(self._function.role, queue, SEND)
-        self._function.tell(told.to_environ())
+        allow_queue(self.function.role, queue, SEND)
+        self.function.tell(told.to_environ())

@@ -49,8 +49,8 @@ class Rollout(Construct):
         """Move a function's alias step by step, and back when an alarm rings that a version can be to blame for."""
         if not self._gradual:
             return
-        name, version = function.resource.function_name, function.resource.current_version.version
-        declared = [version_alarm(subject, name, f"{name}:{LIVE}", version)]
+        version = function.resource.current_version.version
+        declared = [version_alarm(subject, function.name, f"{function.name}:{LIVE}", version)]
         own = Alarms(function, "RolloutAlarms", declared, topic=self._topic).named
         by = {**own, **{each: alarm for each, alarm in alarms.named.items() if each in TAKES_BACK}}
         allow(self._role, ALARMS, *(alarm.attr_arn for alarm in by.values()))

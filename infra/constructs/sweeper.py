@@ -6,14 +6,13 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from aws_cdk import Duration, Stack
-from aws_cdk import aws_events as events
-from aws_cdk import aws_events_targets as targets
+from aws_cdk import Stack
 from constructs import Construct
 
 from infra.alarms.senders import sweeper_alarms
 from infra.constructs.alarms import Alarms
 from infra.constructs.function import Shape, of_foundation
+from infra.constructs.schedule import every_minute
 from infra.grants import BRAKES, OUTBOX_SWEEP, QUERY_INDEX, RESCUE, SEND, allow, allow_queue, allow_table
 from shared.backends.outbox import LANES, WAITING
 from shared.backends.unended import INDEX
@@ -31,7 +30,6 @@ SHAPE = Shape(
     timeout=timedelta(seconds=55),  # less than the schedule's minute: two sweeps would only send things twice
     memory=256,
 )
-EVERY = Duration.minutes(1)
 
 
 class OutboxSweeper(Construct):
@@ -41,23 +39,15 @@ class OutboxSweeper(Construct):
         super().__init__(scope, construct_id)
         self._foundation = foundation
         outbox = foundation.tables.outbox
-        self._function = function = of_foundation(self, "Sweeper", SHAPE, foundation, package)
-        self.function, self.memory = function.resource, SHAPE.memory
+        self.function = function = of_foundation(self, "Sweeper", SHAPE, foundation, package)
         allow_table(function.role, outbox, OUTBOX_SWEEP)
         allow(function.role, QUERY_INDEX, *(f"{outbox.table_arn}/index/{index}" for index in (WAITING, LANES)))
         jobs = foundation.tables.jobs
         allow_table(function.role, jobs, RESCUE)
         allow_table(function.role, jobs, BRAKES)
         allow(function.role, QUERY_INDEX, f"{jobs.table_arn}/index/{INDEX}")
-        events.Rule(
-            self,
-            "EveryMinute",
-            description=f"Sweeps the outbox of {Stack.of(self).stack_name}",
-            schedule=events.Schedule.rate(EVERY),
-            # A sweep that failed is not repeated: the next minute's does the same.
-            targets=[targets.LambdaFunction(function.live, retry_attempts=0, max_event_age=EVERY)],
-        )
-        declared = sweeper_alarms(self.function.function_name, foundation.alarm_settings)
+        every_minute(self, function, f"Sweeps the outbox of {Stack.of(self).stack_name}")
+        declared = sweeper_alarms(function.name, foundation.alarm_settings)
         self.alarms = Alarms(self, "Alarms", declared, topic=foundation.topic)
 
     def serve(self, mapped: Mapped, queue: sqs.IQueue) -> None:
@@ -70,6 +60,6 @@ class OutboxSweeper(Construct):
             mappings=mapped.settings,
             recurring={job.name: f"{job.version} {job.cron}" for job in worker.jobs if job.cron is not None},
         )
-        allow_queue(self._function.role, queue, SEND)
-        self._function.tell(told.to_environ())
-        mapped.let_brake(self._function)
+        allow_queue(self.function.role, queue, SEND)
+        self.function.tell(told.to_environ())
+        mapped.let_brake(self.function)

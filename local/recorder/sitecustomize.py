@@ -11,7 +11,8 @@ FUNCTION = os.environ.get("AWS_LAMBDA_FUNCTION_NAME")
 NAMES = ("TableName", "IndexName", "QueueUrl", "Bucket", "Key", "Prefix", "FunctionName", "UUID")
 
 
-def _bare(parameters):
+def bare(parameters):
+    """The parameters of a call that name a resource."""
     found = {name: parameters[name] for name in NAMES if isinstance(parameters.get(name), str)}
     if "TransactItems" in parameters:
         found["parts"] = [
@@ -29,7 +30,7 @@ def _record():
 
     def noted(self, operation, parameters):
         service = self.meta.service_model.service_name
-        call = {"function": FUNCTION, "service": service, "operation": operation, **_bare(parameters)}
+        call = {"function": FUNCTION, "service": service, "operation": operation, **bare(parameters)}
         with open(FILE, "a") as file:
             file.write(json.dumps(call) + "\n")
         return make(self, operation, parameters)

@@ -220,7 +220,7 @@ MUTANTS = (
     ),
     Mutant(
         "a result that cannot be kept is refused",
-        "shared/attempt.py",
+        "shared/result.py",
         '    check_value(result, "the result")\n',
         "",
         EXECUTION,
@@ -2469,7 +2469,7 @@ MUTANTS = (
     ),
     Mutant(
         "a redelivery invalidates and puts nothing back",
-        "shared/attempt.py",
+        "shared/result.py",
         "tuple(tag.bare for tag in work.staged.tags)",
         "work.staged.tags",
         "tests/functions/test_users.py",
@@ -4842,7 +4842,7 @@ MUTANTS = (
     ),
     Mutant(
         "a large result is deposited",
-        "shared/attempt.py",
+        "shared/result.py",
         "        text = work.deposits.fit(text, RESULT_BYTES)\n",
         "        pass\n",
         "tests/unit/test_deposits.py",
@@ -4870,7 +4870,7 @@ MUTANTS = (
     ),
     Mutant(
         "parts that are staged at a job's end are not lost",
-        "shared/attempt.py",
+        "shared/result.py",
         "    if work.staged.parts:\n",
         "    if False:\n",
         "tests/unit/test_parts.py",
@@ -5381,7 +5381,7 @@ MUTANTS = (
     ),
     Mutant(
         "the clock calls a function by its alias",
-        "infra/constructs/sweeper.py",
+        "infra/constructs/schedule.py",
         "targets.LambdaFunction(function.live, ",
         "targets.LambdaFunction(function.resource, ",
         "tests/infra/test_rollout.py",
@@ -5452,8 +5452,8 @@ MUTANTS = (
     Mutant(
         "a smoke test takes away its own dead letters alone",
         "ops/probes.py",
-        "if run == self.name:",
-        "if ends:",
+        "mine.get(dossier.message.idempotency_key)",
+        'dossier.message.idempotency_key.rpartition("/")[2]',
         "tests/ops/test_smoke.py",
     ),
     Mutant(
@@ -5522,8 +5522,8 @@ MUTANTS = (
     Mutant(
         "a smoke test's letters are looked for once more",
         "ops/probes.py",
-        "        self._look_for_letters()\n        only = ",
-        "        only = ",
+        "            self._look_for_letters()\n            only = ",
+        "            only = ",
         "tests/ops/test_smoke.py",
     ),
     Mutant(

@@ -138,6 +138,7 @@ class Desk:
         self.audit_is_gone = False
         self.outputs = dict(OUTPUTS)
         self.parameters: dict[str, str] = {}
+        self.tags: dict[str, str] = {}
         self.stack_status = "UPDATE_COMPLETE"
         self.token = "0123456789abcdef" * 2
         self.redrive: Redrive | None = None
@@ -223,7 +224,7 @@ class Desk:
         if name != "tahan-dev":
             message = f"There is no stack {name!r}."
             raise CommandError(message)
-        return Deployed(name, self.outputs, self.parameters, self.stack_status)
+        return Deployed(name, self.outputs, self.parameters, self.tags, self.stack_status)
 
     def _queue(self, url: str) -> Any:
         desk = self

@@ -154,6 +154,13 @@ def test_an_assembly_is_taken_as_it_is_and_a_stage_is_synthesised(tmp_path: Path
     assert "stage 'odd' is not in cdk.json" in desk.err
 
 
+def test_a_stack_is_of_the_stage_that_it_is_tagged_with(tmp_path: Path) -> None:
+    desk = House().after(tmp_path, same)
+    desk.assemblies = {"eu-dev": tmp_path}
+    desk.tags = {"stage": "eu-dev"}
+    assert desk.run("deploy-check") == Exit.DONE
+
+
 def test_an_assembly_of_another_stack_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tahan-prod.template.json").write_text("{}", encoding="utf-8")
     desk = House()

@@ -171,6 +171,18 @@ def test_a_silent_front_door_is_told_beside_the_others_and_nothing_is_left() -> 
     assert not house.queue.dead
 
 
+def test_results_are_told_though_nobody_can_clean_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object) -> None:
+        message = "sqs gave no answer"
+        raise Unavailable(message, dependency="sqs")
+
+    monkeypatch.setattr("ops.discard.Discard.run", gone)
+    house = House()
+    assert house.run("smoke", "--json") == Exit.LEFT
+    assert house.results == dict.fromkeys(NAMES, True)
+    assert house.json["letters_left"] == 2
+
+
 def test_an_address_in_clear_is_refused_before_anything_is_sent() -> None:
     house = House()
     assert house.run("smoke", "--api", "http://api.example") == Exit.REFUSED

@@ -1,4 +1,4 @@
-"""`python -m tests.permissions`: plays demo, smoke test, import and update on a stand-in that writes every call down, and keeps what was seen."""
+"""`python -m tests.permissions`: plays demo, smoke test and an import on a stand-in that writes every call down, and keeps what was seen."""
 
 from __future__ import annotations
 

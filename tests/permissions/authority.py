@@ -7,10 +7,9 @@ import importlib.util
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from botocore.client import BaseClient
-
 from infra.names import camel
 from local.standin import RECORDER
+from tests.aws_calls import seeing
 from tests.permissions.calls import needed
 from tests.permissions.granted import BY_AWS, granted, why
 from tests.permissions.kept import local_template
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shared.settings import Settings
-
-CLIENT: Any = BaseClient  # its one method that every call goes through
-_make = CLIENT._make_api_call
 
 
 @cache
@@ -48,23 +44,14 @@ def acting(function: str, settings: Settings) -> Iterator[None]:
     names = logical_names(settings)
     refused: set[str] = set()
 
-    def watched(self: Any, operation: str, parameters: Any) -> Any:
-        call = {
-            "service": self.meta.service_model.service_name,
-            "operation": operation,
-            **_recorder()._bare(parameters),
-        }
-        for action, resource in needed(call):
+    def see(service: str, operation: str, parameters: dict[str, Any]) -> None:
+        for action, resource in needed({"service": service, "operation": operation, **_recorder().bare(parameters)}):
             granted_to = _allowed()[function].get(action, ())
             if why(action, BY_AWS) is None and names.get(resource) not in granted_to:
                 refused.add(f"{function} may not {action} {names.get(resource, resource)}")
-        return _make(self, operation, parameters)
 
-    CLIENT._make_api_call = watched
-    try:
+    with seeing(see):
         yield
-    finally:
-        CLIENT._make_api_call = _make
     assert not refused, "\n".join(sorted(refused))
 
 
