@@ -55,9 +55,12 @@ class Fault(NamedTuple):
 def visibility(template: Template) -> Iterator[Fault]:
     """A message stays hidden for six runs of its function and the window in which a batch is gathered."""
     functions, queues = template.of("AWS::Lambda::Function"), template.of("AWS::SQS::Queue")
-    for mapped in template.of("AWS::Lambda::EventSourceMapping").values():
-        name, function = target(mapped["EventSourceArn"]), target(mapped["FunctionName"])
-        if name not in queues or function not in functions:
+    for mapping, mapped in template.of("AWS::Lambda::EventSourceMapping").items():
+        name, function = target(mapped["EventSourceArn"]), template.called(mapped["FunctionName"])
+        if name not in queues:
+            continue
+        if function not in functions:
+            yield Fault(mapping, "calls no function of this template, so that nobody knows how long its batches take")
             continue
         window = mapped.get("MaximumBatchingWindowInSeconds", 0)
         needed = 6 * functions[function].get("Timeout", DEFAULT_TIMEOUT) + window

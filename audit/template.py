@@ -35,6 +35,12 @@ class Template:
         kind: str = self.resources.get(name, {}).get("Type", "")
         return kind
 
+    def called(self, value: Json) -> str | None:
+        """The function that is called by a reference to it, or to an alias of it."""
+        name = target(value)
+        alias = self.of("AWS::Lambda::Alias").get(name or "")
+        return name if alias is None else target(alias["FunctionName"])
+
     def statements(self) -> Iterator[tuple[str, Json]]:
         """Each statement that allows something, of identities and of resources, with who holds it."""
         for name, resource in self.resources.items():

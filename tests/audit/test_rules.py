@@ -40,6 +40,31 @@ def of(tmp_path: Path, *, retain: bool = False, **resources: Mapping[str, object
     return {(finding.rule, finding.resource) for finding in ours([template])}
 
 
+@pytest.mark.parametrize("by", ["Consumer", "Live"])
+def test_a_function_that_is_called_by_its_alias_is_looked_at_as_one_that_is_called_itself(
+    tmp_path: Path, by: str
+) -> None:
+    def seen(hidden: int, called: str = by) -> set[tuple[str, str]]:
+        queue = {"Type": "AWS::SQS::Queue", "Properties": {"VisibilityTimeout": hidden}}
+        logging = {"LogGroup": {"Ref": "Logs"}, "LogFormat": "JSON", "ApplicationLogLevel": "INFO"}
+        function = {"Type": "AWS::Lambda::Function", "Properties": {"Timeout": 10, "LoggingConfig": logging}}
+        alias = {"Type": "AWS::Lambda::Alias", "Properties": {"FunctionName": {"Ref": "Consumer"}}}
+        source = {"Fn::GetAtt": ["Source", "Arn"]}
+        mapping = {"EventSourceArn": source, "FunctionName": {"Ref": called}, "MaximumBatchingWindowInSeconds": 5}
+        return of(
+            tmp_path,
+            Source=queue,
+            Consumer=function,
+            Live=alias,
+            Logs={"Type": "AWS::Logs::LogGroup"},
+            Mapping={"Type": "AWS::Lambda::EventSourceMapping", "Properties": mapping},
+        )
+
+    assert seen(65) == set()
+    assert seen(64) == {("TAHAN-VISIBILITY", "Source")}
+    assert seen(65, "Nobody") == {("TAHAN-VISIBILITY", "Mapping")}
+
+
 def test_data_may_go_with_a_stack_that_keeps_none(tmp_path: Path) -> None:
     table: dict[str, object] = {"Type": "AWS::DynamoDB::Table", "Properties": {}}
     assert of(tmp_path, Orders=table) == set()

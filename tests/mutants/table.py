@@ -5540,4 +5540,18 @@ MUTANTS = (
         "Severity.PAGE",
         "tests/infra/test_alarm_settings.py",
     ),
+    Mutant(
+        "the audit looks behind an alias",
+        "audit/template.py",
+        'return name if alias is None else target(alias["FunctionName"])',
+        "return name",
+        "tests/audit/test_rules.py",
+    ),
+    Mutant(
+        "a mapping whose function nobody knows is not passed over, in the audit",
+        "audit/rules.py",
+        '            yield Fault(mapping, "calls no function of this template, so that nobody knows how long its batches take")\n',
+        "",
+        "tests/audit/test_rules.py",
+    ),
 )
