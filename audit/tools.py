@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from infra.built import BUILD, once
 from infra.settings import ROOT
-from local.standin import find_uv
+from local.standin import sync
 from shared.errors import TahanError
 
 if TYPE_CHECKING:
@@ -52,9 +52,7 @@ def make_environment() -> None:
     Raises:
         GateError: uv could not.
     """
-    elsewhere = {"VIRTUAL_ENV", "UV_PROJECT_ENVIRONMENT"}
-    environ = {name: value for name, value in os.environ.items() if name not in elsewhere}
-    command = (find_uv(), "sync", "--frozen", "--quiet", "--compile-bytecode", "--project", str(PROJECT))
+    command, environ = sync(PROJECT)
     ran = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)  # noqa: S603 - ours
     if ran.returncode:
         raise GateError(f"the environment of the audit's tools cannot be made; repair what it says.\n{ran.stderr}")

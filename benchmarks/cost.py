@@ -6,17 +6,18 @@ import json
 import os
 import sys
 import tempfile
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.cost_counts import COUNTS, count_all, kept
 from functions.registry import WORKERS
+from infra import prices
 from infra.alarm_settings import AlarmSettings
 from infra.alarms.page import billed, groups
 from infra.alarms.queues import Deployed
 from infra.alarms.worker import worker_alarms
 from infra.plan import Plan
+from infra.prices import MILLION
 from infra.settings import ROOT, load_stage
 from local.processes import Children
 from local.valkey import Valkey
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PAGE = ROOT / "docs" / "cost.md"
-PRICES = Path(__file__).with_name("prices.toml")
-MILLION = 1_000_000
 HOURS = 730  # of a month
 BATCHES = (10, 1)  # jobs that one invocation has: a busy queue, and one on which each comes alone
 # How long an invocation lasts, in seconds: an assumption, to be replaced by what your dashboard shows.
@@ -42,12 +41,7 @@ MINUTELY = 2  # functions that run every minute: sweeper and lookout
 MEMORY = {worker.name: worker.memory / 1024 for worker in WORKERS}
 
 
-def prices() -> dict[str, Any]:
-    """The table of prices."""
-    return tomllib.loads(PRICES.read_text(encoding="utf-8"))
-
-
-def of_a_million(worker: str, counted: Mapping[str, Any], batch: int, price: Mapping[str, Any]) -> dict[str, float]:
+def of_a_million(worker: str, counted: Mapping[str, Any], batch: int) -> dict[str, float]:
     """Dollars for a million successful jobs of a worker, by what they are for."""
     calls = counted["calls"]
     # The producer's own send, what the job itself asks, and the mapping's receive and delete, one of each a batch.
@@ -56,18 +50,16 @@ def of_a_million(worker: str, counted: Mapping[str, Any], batch: int, price: Map
     seconds = LASTS.get(worker, SHORT) / batch
     logs = counted["log_bytes"] / 1e9 * MILLION
     return {
-        "Lambda": invocations * price["lambda"]["million_requests"]
-        + MILLION * seconds * MEMORY[worker] * price["lambda"]["gb_second_arm64"],
-        "SQS": requests * price["sqs"]["million_requests"],
-        "DynamoDB": counted["write_units"] * price["dynamodb"]["million_write_units"]
-        + counted["read_units"] * price["dynamodb"]["million_read_units"],
-        "Valkey": counted["exchanges"] * price["valkey"]["million_ecpu"],
-        "logs": logs * price["cloudwatch"]["gb_of_logs"],
-        "traces": invocations * price["xray"]["share"] * price["xray"]["million_traces"],
+        "Lambda": invocations * prices.INVOCATIONS + MILLION * seconds * MEMORY[worker] * prices.GB_SECOND["arm64"],
+        "SQS": requests * prices.SQS_REQUESTS,
+        "DynamoDB": counted["write_units"] * prices.WRITE_UNITS + counted["read_units"] * prices.READ_UNITS,
+        "Valkey": counted["exchanges"] * prices.CACHE_UNITS,
+        "logs": logs * prices.LOGS_GB,
+        "traces": invocations * prices.TRACED_SHARE * prices.TRACES,
     }
 
 
-def of_a_month(price: Mapping[str, Any]) -> dict[str, float]:
+def of_a_month() -> dict[str, float]:
     """Dollars for a month of the stack of dev in which nothing happens."""
     stage = load_stage("dev")
     polls = POLLERS * HOURS * 3600 / POLL_SECONDS * len(WORKERS)
@@ -75,28 +67,26 @@ def of_a_month(price: Mapping[str, Any]) -> dict[str, float]:
     return {
         f"{stage.nat_gateways} NAT gateway (none if no worker calls outside)": stage.nat_gateways
         * HOURS
-        * price["network"]["nat_hour"],
-        f"endpoint of SQS in {stage.availability_zones} zones": stage.availability_zones
-        * HOURS
-        * price["network"]["endpoint_hour_and_zone"],
-        "Valkey Serverless, at its least": price["valkey"]["least_gb"] * HOURS * price["valkey"]["gb_hour"],
-        f"polls of {len(WORKERS)} idle queues": polls / MILLION * price["sqs"]["million_requests"],
+        * prices.NAT_HOUR,
+        f"endpoint of SQS in {stage.availability_zones} zones": stage.availability_zones * HOURS * prices.ENDPOINT_HOUR,
+        "Valkey Serverless, at its least": prices.CACHE_LEAST_GB * HOURS * prices.CACHE_GB_HOUR,
+        f"polls of {len(WORKERS)} idle queues": polls / MILLION * prices.SQS_REQUESTS,
         "sweeper and lookout, each a second a minute": ticks
-        * (price["lambda"]["million_requests"] / MILLION + 0.25 * price["lambda"]["gb_second_arm64"]),
-        "a canary a minute, through the outbox": _of_the_canary(price),
+        * (prices.INVOCATIONS / MILLION + 0.25 * prices.GB_SECOND["arm64"]),
+        "a canary a minute, through the outbox": _of_the_canary(),
         "alarms": _of_the_alarms(),
-        "the key": price["kms"]["key_month"],
-        "the dashboard": price["cloudwatch"]["dashboard_month"],
+        "the key": prices.KEY_MONTH,
+        "the dashboard": prices.DASHBOARD_MONTH,
     }
 
 
-def _of_the_canary(price: Mapping[str, Any]) -> float:
+def _of_the_canary() -> float:
     """Its jobs, the message's way through the outbox (written, read by the relay, marked, sent), and its metrics."""
     counted = kept()["canary"]
-    relayed = price["lambda"]["million_requests"] + MILLION * SHORT * 0.25 * price["lambda"]["gb_second_arm64"]
-    outbox = 2 * price["dynamodb"]["million_write_units"] + price["sqs"]["million_requests"]
-    each = sum(of_a_million("canary", counted, 1, price).values()) + relayed + outbox
-    metrics: float = counted["metrics"] * price["cloudwatch"]["metric_month"]
+    relayed = prices.INVOCATIONS + MILLION * SHORT * 0.25 * prices.GB_SECOND["arm64"]
+    outbox = 2 * prices.WRITE_UNITS + prices.SQS_REQUESTS
+    each = sum(of_a_million("canary", counted, 1).values()) + relayed + outbox
+    metrics: float = counted["metrics"] * prices.METRIC_MONTH
     total: float = 60 * HOURS / MILLION * each + metrics
     return total
 
@@ -112,11 +102,11 @@ def _of_the_alarms() -> float:
 
 def page() -> str:
     """The page."""
-    price, counts = prices(), kept()
+    counts = kept()
     lines = [
         "# What it costs",
         "",
-        f"Prices of us-east-1 as of {price['as_of']} ([benchmarks/prices.toml](../benchmarks/prices.toml)), without free tiers and without tax. Calls are counted:",
+        f"Prices of us-east-1 as of {prices.AS_OF} ([infra/prices.py](../infra/prices.py)), without free tiers and without tax. Calls are counted:",
         "the product's own consumers ran one job of each worker on moto and a real Valkey ([benchmarks/cost.json](../benchmarks/cost.json)), and a test counts them again.",
         "How long an invocation lasts is assumed. `python -m benchmarks.cost` counts anew and writes this page.",
         "",
@@ -143,16 +133,16 @@ def page() -> str:
             "|---|---|---|---|---|---|---|---|",
         ]
         for worker, counted in counts.items():
-            parts = of_a_million(worker, counted, batch, price)
+            parts = of_a_million(worker, counted, batch)
             cells = " | ".join(f"{value:.2f}" for value in parts.values())
             lines.append(f"| {worker} | {cells} | {sum(parts.values()):.2f} |")
-    month = of_a_month(price)
+    month = of_a_month()
     metrics = [counted["metrics"] for counted in counts.values()]
     written = f"{min(metrics)} to {max(metrics)}"
     lines += [
         "",
         f"An invocation of {', '.join(sorted(LASTS))} lasts {max(LASTS.values()):g} s here, since they wait for an outside system, and of the others {SHORT:g} s;",
-        "jobs of a batch run side by side. A job that came over HTTP costs besides: $1.00 a million for API Gateway, one invocation of the front door, a",
+        f"jobs of a batch run side by side. A job that came over HTTP costs besides: ${prices.API_REQUESTS:.2f} a million for API Gateway, one invocation of the front door, a",
         "transaction of two items (4 write units), and the relay's send and mark (1 request, 1 unit). A duplicate costs its claim and no commit.",
         "",
         "## A month in which nothing happens, in dollars",
@@ -162,7 +152,7 @@ def page() -> str:
         *(f"| {name} | {value:.2f} |" for name, value in month.items()),
         f"| sum | {sum(month.values()):.2f} |",
         "",
-        f"Each further metric of ours costs ${price['cloudwatch']['metric_month']:.2f} in a month in which it was written: a successful job writes {written},",
+        f"Each further metric of ours costs ${prices.METRIC_MONTH:.2f} in a month in which it was written: a successful job writes {written},",
         "however many jobs there are",
         "([metrics.md](metrics.md) lists all; [alarms.md](alarms.md) what each alarm costs).",
     ]

@@ -79,12 +79,21 @@ def start_standin(
 
 def _python(children: Children, folder: Path, progress: Callable[[str], None]) -> Path:
     """The interpreter of the stand-in's environment, which is brought up to date with its lock."""
-    command = (find_uv(), "sync", "--frozen", "--quiet", "--project", str(PROJECT))
-    elsewhere = {"VIRTUAL_ENV", "UV_PROJECT_ENVIRONMENT"}
-    inherited = {name: value for name, value in os.environ.items() if name not in elsewhere}
-    program = Program("uv sync for the stand-in", command, inherited, folder / "uv.log", PROJECT)
+    command, environ = sync(PROJECT)
+    program = Program("uv sync for the stand-in", command, environ, folder / "uv.log", PROJECT)
     children.run(program, timedelta(minutes=5), progress)
     return PROJECT / ".venv" / "bin" / "python"
+
+
+def sync(project: Path) -> tuple[tuple[str, ...], dict[str, str]]:
+    """What brings the environment of a project within this one up to date with its lock: the command, and its variables.
+
+    Raises:
+        ProcessError: uv is not there.
+    """
+    elsewhere = {"VIRTUAL_ENV", "UV_PROJECT_ENVIRONMENT"}
+    environ = {name: value for name, value in os.environ.items() if name not in elsewhere}
+    return (find_uv(), "sync", "--frozen", "--quiet", "--compile-bytecode", "--project", str(project)), environ
 
 
 def find_uv() -> str:

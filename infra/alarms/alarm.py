@@ -94,7 +94,7 @@ class Alarm:
     @property
     def description(self) -> str:
         """What whoever is told reads first."""
-        return f"[{self.severity.value}] {self.sentence} Runbook: docs/runbooks/{self.runbook.value}.md"
+        return _described(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,4 +112,8 @@ class Both:
     @property
     def description(self) -> str:
         """What whoever is told reads first."""
-        return f"[{self.severity.value}] {self.sentence} Runbook: docs/runbooks/{self.runbook.value}.md"
+        return _described(self)
+
+
+def _described(alarm: Alarm | Both) -> str:
+    return f"[{alarm.severity.value}] {alarm.sentence} Runbook: docs/runbooks/{alarm.runbook.value}.md"

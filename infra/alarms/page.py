@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from infra import prices
 from infra.alarm_settings import AlarmSettings
 from infra.alarms.alarm import Alarm, Both
 from infra.alarms.canary import canary_alarm
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 ALARMS, METRICS = ROOT / "docs" / "alarms.md", ROOT / "docs" / "metrics.md"
 DOOR_TIMEOUT = timedelta(seconds=8)  # of `infra/constructs/front_door.py`
-BANDED = 3  # metrics that CloudWatch bills for an alarm on a band
-ALARM_METRIC, COMPOSITE, METRIC = 0.10, 0.50, 0.30  # US dollars a month, us-east-1, 2025
 
 _ALARMS_HEAD = """# Alarms
 
@@ -94,7 +93,7 @@ def metrics_page() -> str:
         (
             f"A worker of one job type has at most {most_metrics(1)} metrics, one of ten {most_metrics(10)}, however many"
             f" tenants and jobs there are; most of them are never written on a good day. CloudWatch bills"
-            f" {METRIC:.2f} US dollars a month for each that is written.\n"
+            f" {prices.METRIC_MONTH:.2f} US dollars a month for each that is written.\n"
         ),
     ]
     for writer in Writer:
@@ -116,10 +115,10 @@ def billed(alarms: Iterable[Alarm | Both]) -> float:
 
 def _bill(alarm: Alarm | Both) -> float:
     if isinstance(alarm, Both):
-        return COMPOSITE + _bill(alarm.long) + _bill(alarm.short)
+        return prices.COMPOSITE_MONTH + _bill(alarm.long) + _bill(alarm.short)
     if alarm.band is not None:
-        return ALARM_METRIC * BANDED
-    return ALARM_METRIC * (len(alarm.watched.metrics) if isinstance(alarm.watched, Expression) else 1)
+        return prices.ALARM_METRIC_MONTH * prices.BAND_METRICS
+    return prices.ALARM_METRIC_MONTH * (len(alarm.watched.metrics) if isinstance(alarm.watched, Expression) else 1)
 
 
 def _costs(found: dict[str, Sequence[Alarm | Both]]) -> str:

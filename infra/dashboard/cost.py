@@ -1,6 +1,6 @@
 """What the stack spends, estimated from what is counted; without the cache, network, logs and metrics.
 
-Prices of us-east-1 in US dollars, as the pricing pages had them in 2025. SQS is billed by request, of up to ten messages: the
+SQS is billed by request, of up to ten messages: the
 estimate takes each message for a request, and is too high for full batches.
 """
 
@@ -9,16 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from infra import prices
 from infra.alarms.metric import DELETED, SENT, Expression, of_function, of_queue, of_table
+from infra.prices import MILLION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-INVOCATION = 0.20 / 1e6
-SECOND = {"arm64": 0.0000133334, "x86_64": 0.0000166667}  # of a GiB
-SQS_REQUEST = 0.40 / 1e6
-WRITE_UNIT = 0.625 / 1e6
-READ_UNIT = 0.125 / 1e6
 MINUTES = 60  # in an hour, which is what is shown
 
 
@@ -36,8 +33,10 @@ def lambda_dollars(functions: Sequence[Billed], processor: str) -> Expression:
     for place, each in enumerate(functions):
         metrics[f"i{place}"] = of_function(each.name, "Invocations")
         metrics[f"d{place}"] = of_function(each.name, "Duration")
-        second = each.memory / 1024 * SECOND[processor]
-        terms.append(f"FILL(i{place}, 0) * {INVOCATION:.10f} + FILL(d{place}, 0) / 1000 * {second:.10f}")
+        second = each.memory / 1024 * prices.GB_SECOND[processor]
+        terms.append(
+            f"FILL(i{place}, 0) * {prices.INVOCATIONS / MILLION:.10f} + FILL(d{place}, 0) / 1000 * {second:.10f}"
+        )
     return Expression(f"{MINUTES} * ({' + '.join(terms)})", metrics)
 
 
@@ -46,7 +45,7 @@ def sqs_dollars(queues: Sequence[str]) -> Expression:
     metrics = {f"s{place}": of_queue(queue, SENT, "Sum") for place, queue in enumerate(queues)}
     metrics |= {f"d{place}": of_queue(queue, DELETED, "Sum") for place, queue in enumerate(queues)}
     terms = [f"FILL(s{place}, 0) + 2 * FILL(d{place}, 0)" for place in range(len(queues))]
-    return Expression(f"{MINUTES * SQS_REQUEST:.10f} * ({' + '.join(terms)})", metrics)
+    return Expression(f"{MINUTES * prices.SQS_REQUESTS / MILLION:.10f} * ({' + '.join(terms)})", metrics)
 
 
 def dynamodb_dollars(tables: Sequence[str]) -> Expression:
@@ -55,5 +54,7 @@ def dynamodb_dollars(tables: Sequence[str]) -> Expression:
     for place, table in enumerate(tables):
         metrics[f"w{place}"] = of_table(table, "ConsumedWriteCapacityUnits")
         metrics[f"r{place}"] = of_table(table, "ConsumedReadCapacityUnits")
-        terms.append(f"FILL(w{place}, 0) * {WRITE_UNIT:.10f} + FILL(r{place}, 0) * {READ_UNIT:.10f}")
+        terms.append(
+            f"FILL(w{place}, 0) * {prices.WRITE_UNITS / MILLION:.10f} + FILL(r{place}, 0) * {prices.READ_UNITS / MILLION:.10f}"
+        )
     return Expression(f"{MINUTES} * ({' + '.join(terms)})", metrics)

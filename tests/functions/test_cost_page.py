@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.cost import PAGE, of_a_million, page, prices
+from benchmarks.cost import PAGE, of_a_million, page
 from benchmarks.cost_counts import CASES, count, kept
 from functions.registry import WORKERS
 
@@ -40,7 +40,7 @@ def test_the_arithmetic_is_this_one() -> None:
         "exchanges": 3,
         "log_bytes": 1000,
     }
-    parts = of_a_million("users", counted, 10, prices())
+    parts = of_a_million("users", counted, 10)
     assert parts["SQS"] == pytest.approx((1 + 0.2) * 0.40)
     assert parts["DynamoDB"] == pytest.approx(5 * 0.625 + 2 * 0.125)
     assert parts["Valkey"] == pytest.approx(3 * 0.0023)
