@@ -50,6 +50,6 @@ class CachedTags:
             return any(field[0] in ENTRIES for field in fields)  # a floor may stay, which brings nothing back
 
         try:
-            return self._connection.run(lambda client: frozenset(tag for tag in tags if holds(client, tag)))
+            return self._connection.run(lambda lines: frozenset(tag for tag in tags if holds(lines.client, tag)))
         except CacheUnavailable:
             return None

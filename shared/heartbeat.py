@@ -132,6 +132,10 @@ class Heartbeat:
             message = "The heartbeat could not go on: the message may come back while this attempt works."
             raise LeaseLost(message)
 
+    def due_in(self) -> float:
+        """Seconds until the next beat."""
+        return self._due - self.clock.monotonic()
+
     def renew(self) -> float:
         """Beat if it is time to; give the seconds until it is again."""
         sent, sent_at = self.clock.monotonic(), self.clock.now()

@@ -5,6 +5,7 @@ Lambda freezes a process between invocations: nothing of an earlier one may go o
 
 from __future__ import annotations
 
+import math
 import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol, Self
@@ -29,6 +30,10 @@ class Renewable(Protocol):
         """Renew, if it is time to; give the seconds until it is again. Sets `lost` when it cannot, as raising does."""
         ...
 
+    def due_in(self) -> float:
+        """Seconds until it is time to."""
+        ...
+
 
 class Keeper:
     """Keeps renewables while the `with` block lasts; what is still kept at its end is lost to its holder.
@@ -43,7 +48,8 @@ class Keeper:
         self._changed = threading.Condition()
         self._block = 0  # its number; 0 between two of them
         self._blocks = 0
-        self._news = False  # something was added since the thread last looked
+        self._news = False  # something was added that the thread must look at before it would have by itself
+        self._looks_in = math.inf  # seconds at most until the thread looks again by itself, while it waits
 
     def __enter__(self) -> Self:
         """Begin to renew."""
@@ -69,8 +75,9 @@ class Keeper:
         """Renew it from now on."""
         with self._changed:
             self._kept[id(renewable)] = renewable
-            self._news = True
-            self._changed.notify_all()
+            if renewable.due_in() < self._looks_in:  # else it looks in time, and most leases are given back by then
+                self._news = True
+                self._changed.notify_all()
 
     def forget(self, renewable: Renewable) -> bool:
         """Renew it no more; tell whether it was kept until now."""
@@ -99,7 +106,9 @@ class Keeper:
             wait = self.renew_due()
             with self._changed:
                 if self._block == block and not self._news:
+                    self._looks_in = wait
                     self._changed.wait(wait)
+                    self._looks_in = math.inf
                 if self._block != block:
                     return
                 self._news = False

@@ -101,13 +101,17 @@ class Lease:
         """How long ago it was taken."""
         return timedelta(seconds=self.clock.monotonic() - self.since)
 
+    def due_in(self) -> float:
+        """Seconds until a third of its time has passed."""
+        due = self.valid_until - self.want.ttl.total_seconds() * (1 - RENEW_SHARE)
+        return due - self.clock.monotonic()
+
     def renew(self) -> float:
         """Renew once a third of its time has passed; give the seconds until it is due again."""
         ttl = self.want.ttl
         sent, sent_at = self.clock.monotonic(), self.clock.now()
-        due = self.valid_until - ttl.total_seconds() * (1 - RENEW_SHARE)
-        if sent < due:
-            return due - sent
+        if (left := self.due_in()) > 0:
+            return left
         try:
             renewed = self.store.renew(self.want.key, self.want.token, ttl)
         except CacheUnavailable:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shared.backends.redis_cache import drop
-from shared.backends.redis_connection import Command
 from shared.backends.redis_keys import lease_key, millis
+from shared.backends.redis_lines import Command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

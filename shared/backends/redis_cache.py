@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from shared.backends.redis_connection import Command
 from shared.backends.redis_keys import escaped, millis, tag_key
+from shared.backends.redis_lines import Command
 from shared.backends.redis_scripts import ABANDON, DISCARD, DROP, FETCH, PROLONG, PUT, REFRESH, STORE
 from shared.cache_store import AFTERLIFE, Busy, Found, Hit, Loaded, Miss, Stale
 from shared.errors import Refused
 from shared.tag import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from shared.backends.redis_connection import Connection
     from shared.cache_lives import Lives
     from shared.tag import Tag
@@ -37,8 +35,11 @@ class RedisCache:
 
     def fetch(self, tag: str, name: str, token: str, lease: timedelta, at_least: Version | None) -> Found:
         """Give the entry, or the refill lease, or tell who is before."""
-        reply = cast("Sequence[object]", self._eval(FETCH, tag, name, token, millis(lease), _text(at_least)))
+        reply = self._eval(FETCH, tag, name, token, millis(lease), _text(at_least))
         match reply:
+            case str():
+                version, _, value = reply.partition(" ")
+                return Hit(_loaded(value, version))
             case ["hit", value, version]:
                 return Hit(_loaded(value, version))
             case ["refreshing", value, version]:

@@ -10,24 +10,23 @@ import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from redis import Redis, RedisCluster
 from redis.backoff import NoBackoff
-from redis.cluster import PipelineCommand
-from redis.exceptions import AskError, TryAgainError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
 from shared.backends.breaker import Breaker
 from shared.backends.redis_errors import ERRORS, Meaning, meaning, name, root
+from shared.backends.redis_lines import Lines
 from shared.errors import CacheUnavailable, SettingsError
 from shared.settings import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Client = Redis | RedisCluster
+    from shared.backends.redis_lines import Client, Command
 
 # A command waits for a silent server at the most twice, and its caller goes on within a second, breaker or not. The
 # slowest thousandth of a serverless cache's answers takes some milliseconds, a TLS handshake some tens.
@@ -45,19 +44,6 @@ class Credentials(Protocol):
     def forget(self) -> None:
         """The server refused what was given last: give something else next time."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One command on keys of one hash slot; it may be repeated without harm, since the reply to it may be lost."""
-
-    key: str
-    words: tuple[str, ...]
-
-    @classmethod
-    def script(cls, text: str, key: str, *arguments: str, also: tuple[str, ...] = ()) -> Command:
-        """A Lua script. It is sent as text, so that no server can lack it."""
-        return cls(key, ("EVAL", text, str(1 + len(also)), key, *also, *arguments))
 
 
 @dataclass(slots=True)
@@ -83,11 +69,11 @@ class Connection:
     credentials: Credentials | None = None
     wait: timedelta = WAIT
     breaker: Breaker = field(default_factory=Breaker)
-    _client: Client | None = None
-    _making: Future[Client] | None = None
+    _lines: Lines | None = None
+    _making: Future[Lines] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def run(self, operation: Callable[[Client], Result]) -> Result:
+    def run(self, operation: Callable[[Lines], Result]) -> Result:
         """Do something with the client; once more on a new one, if a new connection may help.
 
         Args:
@@ -123,72 +109,71 @@ class Connection:
 
     def send(self, command: Command) -> object:
         """Send one command and give its reply; errors as of `run`."""
-        return self.run(lambda client: _executed(client, command))
+        return self.exchange((command,))[0]
 
     def exchange(self, commands: Sequence[Command]) -> list[object]:
         """Send commands in one pipelined exchange and give their replies, of which none is an error; errors as of `run`.
 
         It is no transaction: when it raises, any of them may have been done.
         """
-        return self.run(lambda client: self._pipelined(client, commands))
+        return self.run(lambda lines: self._answered(lines, commands))
 
-    def _once_or_twice(self, operation: Callable[[Client], Result]) -> Result:
-        client = None
+    def _once_or_twice(self, operation: Callable[[Lines], Result]) -> Result:
+        lines = None
         begun = time.monotonic()
         try:
-            client = self._made()
-            return operation(client)
+            lines = self._made()
+            return operation(lines)
         except ERRORS as error:
             means = meaning(error, cluster=self.cluster)
             if means in {Meaning.CROWDED, Meaning.REFUSED, Meaning.MISCONFIGURED}:
                 raise
             if means is Meaning.DENIED and self.credentials is not None:
                 self.credentials.forget()
-            self._drop(client)
+            self._drop(lines)
             # A cluster client that hears nothing has looked the slots up over a new connection, and waited for that, too.
             waited = timedelta(seconds=time.monotonic() - begun)
             if isinstance(root(error), TimeoutError | RedisTimeoutError) and waited > 1.5 * self.wait:
                 raise
         return operation(self._made())
 
-    def _pipelined(self, client: Client, commands: Sequence[Command]) -> list[object]:
-        replies = _to_nodes(client, commands) if self.cluster else _to_one(client, commands)
+    def _answered(self, lines: Lines, commands: Sequence[Command]) -> list[object]:
+        replies = lines.exchange(commands)
         errors = [reply for reply in replies if isinstance(reply, Exception)]
         if errors:
             raise max(errors, key=lambda error: meaning(error, cluster=self.cluster))
         return replies
 
-    def _made(self) -> Client:
-        """The client. A cluster client asks the server when it is made: one thread does, the others share its result."""
+    def _made(self) -> Lines:
+        """The client's lines. A cluster client asks the server when it is made: one thread does, the others share its result."""
         with self._lock:
-            if self._client is not None:
-                return self._client
+            if self._lines is not None:
+                return self._lines
             others = self._making
             if others is None:
-                mine: Future[Client] = Future()
+                mine: Future[Lines] = Future()
                 self._making = mine
         if others is not None:
             return others.result(2 * self.wait.total_seconds())
         try:
-            client = self._connect()
+            lines = Lines(self._connect())
         except BaseException as error:
             with self._lock:
                 self._making = None
             mine.set_exception(error)
             raise
         with self._lock:
-            self._client, self._making = client, None
-        mine.set_result(client)
-        return client
+            self._lines, self._making = lines, None
+        mine.set_result(lines)
+        return lines
 
-    def _drop(self, client: Client | None) -> None:
+    def _drop(self, lines: Lines | None) -> None:
         """Make a new client next time, unless somebody did already. What others are doing with the old one goes on."""
         with self._lock:
-            if client is None or self._client is not client:
+            if lines is None or self._lines is not lines:
                 return
-            self._client = None
-        for pool in _pools(client):
-            pool.disconnect(inuse_connections=False)
+            self._lines = None
+        lines.close()
 
     def _connect(self) -> Client:
         options: dict[str, Any] = {
@@ -216,38 +201,3 @@ class Connection:
         if self.cluster:
             return f"Redis at {self.host} speaks no cluster protocol: set {setting}=false, or connect to a cluster."
         return f"Redis at {self.host} speaks the cluster protocol: set {setting}=true."
-
-
-# The client's own types are missing in what follows.
-def _executed(client: Any, command: Command) -> object:  # noqa: ANN401 - see above
-    return cast("object", client.execute_command(*command.words))
-
-
-def _to_one(client: Any, commands: Sequence[Command]) -> list[object]:  # noqa: ANN401 - see above
-    pipeline = client.pipeline(transaction=False)
-    for command in commands:
-        pipeline.execute_command(*command.words)
-    return cast("list[object]", pipeline.execute(raise_on_error=False))
-
-
-def _to_nodes(client: Any, commands: Sequence[Command]) -> list[object]:  # noqa: ANN401 - see above
-    """A cluster's pipeline, without what it does by itself: each of the two would cost an exchange for each command.
-
-    It asks the server where a script has its keys, unless it is told the node; and it sends each command again, alone,
-    to a server that has just not answered.
-    """
-    stack = [
-        PipelineCommand(command.words, {"target_nodes": [client.get_node_from_key(command.key)]}, position)  # type: ignore[no-untyped-call]
-        for position, command in enumerate(commands)
-    ]
-    replies = client.pipeline().send_cluster_commands(stack, raise_on_error=False, allow_redirections=False)
-    return [
-        _executed(client, command) if isinstance(reply, AskError | TryAgainError) else reply
-        for command, reply in zip(commands, replies, strict=True)
-    ]
-
-
-def _pools(client: Any) -> list[Any]:  # noqa: ANN401 - see above
-    if isinstance(client, Redis):
-        return [client.connection_pool]
-    return [node.redis_connection.connection_pool for node in client.get_nodes() if node.redis_connection is not None]

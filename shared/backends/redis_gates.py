@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from shared.backends.redis_connection import Command
 from shared.backends.redis_gate_scripts import ENTER, LEAVE, LOOK
 from shared.backends.redis_keys import calls_key, gate_key
+from shared.backends.redis_lines import Command
 from shared.gate import LEAST_RAMP, GateState, Health, Turned, TurnedAway
 
 if TYPE_CHECKING:

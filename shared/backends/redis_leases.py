@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from shared.backends.redis_connection import Command
 from shared.backends.redis_keys import LEASES, lease_key, locked_by
+from shared.backends.redis_lines import Command
 
 if TYPE_CHECKING:
-    from shared.backends.redis_connection import Client, Connection
+    from shared.backends.redis_connection import Connection
+    from shared.backends.redis_lines import Client
 
 LOOKED_AT = 20_000  # keys, of all kinds, that one list looks at
 SHOW = """
@@ -39,7 +40,7 @@ class RedisLeases:
         Raises:
             CacheUnavailable: no answer.
         """
-        names, complete = self.connection.run(lambda client: _scanned(client, start, most))
+        names, complete = self.connection.run(lambda lines: _scanned(lines.client, start, most))
         held = [lease for name in names if (lease := self.show(name)) is not None]
         return held, complete
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from shared.backends.redis_connection import Command
 from shared.backends.redis_keys import rate_key
+from shared.backends.redis_lines import Command
 
 if TYPE_CHECKING:
     from shared.backends.redis_connection import Connection

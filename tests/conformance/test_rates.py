@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared.backends.memory_rates import MemoryRates
-from shared.backends.redis_connection import Command
 from shared.backends.redis_keys import rate_key
+from shared.backends.redis_lines import Command
 from shared.errors import DeclarationError
 from shared.rate import Rate
 from tests.world import FakeClock

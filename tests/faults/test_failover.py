@@ -70,7 +70,7 @@ def test_a_server_that_loads_its_data_is_unavailable_and_used_once_it_has_them(
     server.start()
     with pytest.raises(CacheUnavailable, match=r"BusyLoadingError, LOADING"):
         store.acquire("order/2", "mine", TTL)
-    assert refusals(server, "LOADING") >= 2  # the witness
+    assert refusals(server, "LOADING") >= 1  # the witness: over a new connection, since the warm one was cut
     with asking(server) as redis:
         until(lambda: redis.info("persistence")["loading"] == 0)
     assert store.acquire("order/2", "mine", TTL)

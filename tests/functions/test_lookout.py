@@ -30,7 +30,7 @@ GATE: Any = PAYMENT_PROVIDER.gate
 @pytest.fixture
 def connection(valkey: Valkey) -> Connection:
     connection = Connection(valkey.host, valkey.port, tls=False, cluster=False, wait=timedelta(seconds=20))
-    connection.run(lambda client: client.flushall())
+    connection.run(lambda lines: lines.client.flushall())
     return connection
 
 
@@ -115,5 +115,5 @@ def test_its_round_pauses_what_a_dead_dependency_keeps_waiting(
 
 
 def test_the_list_of_locks_looks_at_leases_alone(connection: Connection) -> None:
-    connection.run(lambda client: client.set("cache:{a}", "x"))
+    connection.run(lambda lines: lines.client.set("cache:{a}", "x"))
     assert RedisLeases(connection).find("", 10) == ([], True)

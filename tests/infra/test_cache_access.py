@@ -15,7 +15,8 @@ from infra.settings import ROOT
 from local.processes import Children
 from local.valkey import Valkey
 from shared.backends.redis import RedisStore
-from shared.backends.redis_connection import Command, Connection
+from shared.backends.redis_connection import Connection
+from shared.backends.redis_lines import Command
 from shared.backends.redis_rates import RedisRates
 from shared.errors import CacheUnavailable
 from shared.rate import Rate

@@ -53,6 +53,7 @@ CONDITIONS = "tests/functions/test_front_door_conditions.py"
 LAYER = "shared/backends/job_record_layer.py"
 CLAIMS = "shared/backends/job_record_claims.py"
 CONNECTION = "shared/backends/redis_connection.py"
+LINES = "shared/backends/redis_lines.py"
 BREAKER = "shared/backends/breaker.py"
 TOKEN = "shared/backends/elasticache.py"
 SCENARIOS = "tests/watch/test_scenarios.py"
@@ -609,7 +610,7 @@ MUTANTS = (
     Mutant(
         "the connection looks the server up anew when it is not the one to ask",
         CONNECTION,
-        "            self._drop(client)\n",
+        "            self._drop(lines)\n",
         "            pass\n",
         "tests/unit/test_redis_connection.py",
     ),
@@ -635,32 +636,67 @@ MUTANTS = (
         "tests/unit/test_redis_connection.py",
     ),
     Mutant(
-        "a silent cluster costs the connection no wait for each command",
-        CONNECTION,
-        "allow_redirections=False",
-        "allow_redirections=True",
-        "tests/unit/test_redis_connection.py",
-    ),
-    Mutant(
-        "the connection does not ask a cluster where a script has its keys",
-        CONNECTION,
-        '{"target_nodes": [client.get_node_from_key(command.key)]}',
-        "{}",
-        "tests/unit/test_redis_connection.py",
-    ),
-    Mutant(
-        "the connection leaves other threads their commands",
-        CONNECTION,
-        "inuse_connections=False",
-        "inuse_connections=True",
+        "a client that is left leaves other threads their commands",
+        LINES,
+        "        self.closed = True\n",
+        "        self.closed = True\n        self.client.connection_pool.disconnect()\n",
         "tests/unit/test_redis_connection.py",
     ),
     Mutant(
         "the connection follows a slot that moved",
-        CONNECTION,
+        LINES,
         "isinstance(reply, AskError | TryAgainError)",
         "False",
+        "tests/unit/test_redis_lines.py",
+    ),
+    Mutant(
+        "a line that was cut is given back to its pool",
+        LINES,
+        "                pool.release(line)\n",
+        "",
+        "tests/unit/test_redis_lines.py",
+    ),
+    Mutant(
+        "a line whose exchange failed is closed",
+        LINES,
+        "                line.disconnect()\n                pool",
+        "                pool",
         "tests/unit/test_redis_connection.py",
+    ),
+    Mutant(
+        "what is closed while it is used is closed after its use",
+        LINES,
+        "        if self.closed:\n",
+        "        if False:\n",
+        "tests/unit/test_redis_lines.py",
+    ),
+    Mutant(
+        "an error of the server is the reply to its command alone",
+        LINES,
+        "    except ResponseError as error:\n        return error\n",
+        "    except AskError as error:\n        return error\n",
+        "tests/unit/test_redis_lines.py",
+    ),
+    Mutant(
+        "the keeper is woken by what is due before it looks",
+        "shared/keeper.py",
+        "if renewable.due_in() < self._looks_in:",
+        "if False:",
+        "tests/unit/test_keeper.py",
+    ),
+    Mutant(
+        "the keeper is not woken by what it will see in time",
+        "shared/keeper.py",
+        "if renewable.due_in() < self._looks_in:",
+        "if True:",
+        "tests/unit/test_keeper.py",
+    ),
+    Mutant(
+        "the keeper sees what is added while it does not wait",
+        "shared/keeper.py",
+        "                    self._looks_in = math.inf\n",
+        "",
+        "tests/unit/test_keeper.py",
     ),
     Mutant(
         "refused credentials are forgotten",

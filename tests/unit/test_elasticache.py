@@ -15,7 +15,8 @@ from redis.exceptions import AuthenticationError
 
 from shared.backends import elasticache
 from shared.backends.elasticache import KEPT, LIFE, IamToken, connection
-from shared.backends.redis_connection import Command, Connection
+from shared.backends.redis_connection import Connection
+from shared.backends.redis_lines import Command
 from shared.errors import CacheUnavailable, SettingsError
 from shared.settings import Settings
 from tests.fake_redis import OK, FakeRedis

@@ -24,6 +24,10 @@ class Held:
     asked: threading.Event = field(default_factory=threading.Event)
     lost: threading.Event = field(default_factory=threading.Event)
     threads: list[threading.Thread] = field(default_factory=list)
+    due: float = 0.0
+
+    def due_in(self) -> float:
+        return self.due
 
     def renew(self) -> float:
         self.threads.append(threading.current_thread())
@@ -33,6 +37,23 @@ class Held:
         if self.error is not None:
             raise self.error
         return IDLE
+
+
+class Waiting(threading.Condition):
+    """A condition that counts whom it wakes, and tells when somebody waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.woken = 0
+        self.waited_for = threading.Event()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waited_for.set()
+        return super().wait(timeout)
+
+    def notify_all(self) -> None:
+        self.woken += 1
+        super().notify_all()
 
 
 def test_a_renewal_that_hangs_beyond_its_invocation_renews_nothing_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,6 +91,22 @@ def test_what_is_kept_while_others_are_renewed_is_not_overlooked() -> None:
         assert late.asked.wait(10)
 
 
+def test_what_is_kept_while_the_thread_looks_is_looked_at_although_it_is_due_late() -> None:
+    keeper = Keeper(Silent())
+    keeper._changed = changed = Waiting()
+    late = Held(due=IDLE + 1)
+
+    class Keeping(Held):
+        def renew(self) -> float:
+            keeper.keep(late)
+            return super().renew()
+
+    with keeper:
+        assert changed.waited_for.wait(10)
+        keeper.keep(Keeping())
+        assert late.asked.wait(10)
+
+
 def test_a_renewal_that_raises_is_told_and_loses_its_holder() -> None:
     telemetry = Silent()
     keeper = Keeper(telemetry)
@@ -83,3 +120,19 @@ def test_a_renewal_that_raises_is_told_and_loses_its_holder() -> None:
         ("renewal_failed", {"error": "RuntimeError"}),
         ("renewal_failed", {"error": "SettingsError"}),
     ]
+
+
+def test_what_is_due_after_the_threads_next_look_does_not_wake_it_and_what_is_due_before_does() -> None:
+    keeper = Keeper(Silent())
+    keeper._changed = changed = Waiting()
+    late, soon = Held(due=IDLE + 1), Held(due=1.0)
+    with keeper:
+        assert changed.waited_for.wait(10)
+        with changed:  # it waits now, and so has said for how long
+            pass
+        keeper.keep(late)
+        assert changed.woken == 0
+        keeper.keep(soon)
+        assert changed.woken == 1
+        assert soon.asked.wait(10)
+        assert late.asked.wait(10)  # whoever looks, looks at all

@@ -12,7 +12,8 @@ from redis.crc import key_slot
 
 from shared.backends.breaker import Breaker
 from shared.backends.redis import RedisStore
-from shared.backends.redis_connection import WAIT, Command, Connection
+from shared.backends.redis_connection import WAIT, Connection
+from shared.backends.redis_lines import Command
 from shared.errors import CacheUnavailable, SettingsError
 from tests.fake_redis import OK, ONE, SILENCE, FakeRedis, error
 from tests.world import FakeClock
@@ -305,13 +306,13 @@ def test_cac_10_more_threads_than_connections_do_not_hide_that_the_server_hangs(
         to = Connection(server.host, server.port, tls=False, cluster=False, most=1)
         told: list[str] = []
 
-        def beside(client: Any) -> None:
-            held = client.connection_pool.get_connection()  # another thread's, that waits for the server
+        def beside(lines: Any) -> None:
+            held = lines.client.connection_pool.get_connection()  # another thread's, that waits for the server
             try:
                 with pytest.raises(CacheUnavailable, match="MaxConnectionsError"):
                     acquire(to)
             finally:
-                client.connection_pool.release(held)
+                lines.client.connection_pool.release(held)
             raise TimeoutError
 
         for _ in range(to.breaker.failures):

@@ -1,0 +1,124 @@
+"""Open connections to a client's servers, each lent for one exchange at a time.
+
+The client's own way looks at the socket whenever its pool lends a connection, and keeps books for each command: as much
+work as the exchange itself. Whoever asks here tries a connection that was cut once more anyway (redis_connection.py).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from redis import Redis, RedisCluster
+from redis.exceptions import AskError, ResponseError, TryAgainError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    Client = Redis | RedisCluster
+    Reply = object  # or the error that the server answered
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command on keys of one hash slot; it may be repeated without harm, since the reply to it may be lost."""
+
+    key: str
+    words: tuple[str, ...]
+
+    @classmethod
+    def script(cls, text: str, key: str, *arguments: str, also: tuple[str, ...] = ()) -> Command:
+        """A Lua script. It is sent as text, so that no server can lack it."""
+        return cls(key, ("EVAL", text, str(1 + len(also)), key, *also, *arguments))
+
+
+# The client's own types are missing in what follows.
+@dataclass(slots=True, eq=False)
+class Lines:
+    """The open connections of one client; a pool makes and counts them, and is asked again when one was cut."""
+
+    client: Client
+    closed: bool = False
+    _free: defaultdict[Any, deque[Any]] = field(default_factory=lambda: defaultdict(deque))
+
+    def exchange(self, commands: Sequence[Command]) -> list[Reply]:
+        """Send commands, to each server in one write, and give a reply for each; errors of the server are replies.
+
+        Raises:
+            redis.RedisError: OSError: no answer of one of the servers; any command may have been done.
+        """
+        replies: list[Reply] = [None] * len(commands)
+        asked = self._by_server(commands)
+        lent: list[tuple[Any, Any]] = []
+        try:
+            for pool, places in asked.items():
+                line = self._lend(pool)
+                lent.append((pool, line))
+                line.send_packed_command([packed(commands[place] for place in places)], check_health=False)
+            for (_, line), places in zip(lent, asked.values(), strict=True):
+                for place in places:
+                    replies[place] = _reply(line)
+        except BaseException:
+            for pool, line in lent:  # what they still have to say answers nobody; the pool opens them again
+                line.disconnect()
+                pool.release(line)
+            raise
+        for pool, line in lent:
+            self._free[pool].append(line)
+        if self.closed:
+            self.close()
+        if isinstance(self.client, Redis):
+            return replies
+        return [
+            self._redirected(command) if isinstance(reply, AskError | TryAgainError) else reply
+            for command, reply in zip(commands, replies, strict=True)
+        ]
+
+    def close(self) -> None:
+        """Close what nobody uses, and what is used when that is over."""
+        self.closed = True
+        for lines in list(self._free.values()):
+            while lines:
+                lines.pop().disconnect()
+
+    def _by_server(self, commands: Sequence[Command]) -> Mapping[Any, Sequence[int]]:
+        """The places of the commands, by the pool of the server that has their keys."""
+        client: Any = self.client
+        if isinstance(client, Redis):
+            return {client.connection_pool: range(len(commands))}
+        places: defaultdict[Any, list[int]] = defaultdict(list)
+        for place, command in enumerate(commands):
+            node = client.get_node_from_key(command.key)
+            places[client.get_redis_connection(node).connection_pool].append(place)
+        return places
+
+    def _lend(self, pool: Any) -> Any:  # noqa: ANN401 - see above
+        """A connection that nobody uses, as it is; else one more from the pool, which opens it."""
+        try:
+            return self._free[pool].pop()
+        except IndexError:
+            return pool.get_connection()
+
+    def _redirected(self, command: Command) -> Reply:
+        """A command for a slot that has moved, or is on its way: the client asks its new server."""
+        client: Any = self.client
+        return cast("Reply", client.execute_command(*command.words))
+
+
+def packed(commands: Iterable[Command]) -> bytes:
+    """Commands in the protocol's form (RESP): each an array of bulk strings. The client's own way knows more kinds of words."""
+    pieces = []
+    for command in commands:
+        pieces.append(b"*%d\r\n" % len(command.words))
+        for word in command.words:
+            text = word.encode()
+            pieces.append(b"$%d\r\n%b\r\n" % (len(text), text))
+    return b"".join(pieces)
+
+
+def _reply(line: Any) -> Reply:  # noqa: ANN401 - see above
+    try:
+        return cast("Reply", line.read_response())
+    except ResponseError as error:
+        return error
