@@ -661,7 +661,7 @@ MUTANTS = (
         LINES,
         "                line.disconnect()\n                pool",
         "                pool",
-        "tests/unit/test_redis_connection.py",
+        "tests/unit/test_redis_lines.py",
     ),
     Mutant(
         "what is closed while it is used is closed after its use",
