@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from shared.clock import Surroundings
     from shared.counting import Counting
     from shared.delivery import Delivery
+    from shared.finishing import Finishing
     from shared.job_record import JobRecords, JobView
     from shared.outbox import Posting
     from shared.run import Run
@@ -81,6 +82,7 @@ class Attempts:
     here: Surroundings
     telemetry: Telemetry
     counting: Counting
+    finishing: Finishing
 
     def make(self, run: Run, granted: Granted, work: UnitOfWork) -> Committed | Outcome:
         """Run the handler and commit; or tell how it ended otherwise."""
@@ -91,6 +93,7 @@ class Attempts:
             commit = commit_of(run.job(run.payload, work), work)
             tags = work.staged.tags
             failpoint(Failpoint.HANDLED)
+            self.finishing.expect(run.delivery.message_id)
             self.records.commit(granted.hold, commit, self.here.clock.now())
         except (OutcomeUnknown, Unrepeatable) as error:
             return self._stopped(run, granted, work, error)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from shared.delivery import Delivery
     from shared.dependency import Transport
     from shared.files import FileStore
+    from shared.finishing import Finishing
     from shared.item import ItemStore
     from shared.job_record import JobRecords
     from shared.locking import Locking
@@ -71,6 +72,7 @@ class Execution:
     items: ItemStore
     preparation: Preparation
     locking: Locking
+    finishing: Finishing
     transport: Transport
     ways: Ways
     attempts: Attempts
@@ -247,9 +249,9 @@ class Execution:
         raise _LeavesEarly(ended)
 
     def _invalidate(self, prepared: Prepared, tags: tuple[Tag, ...]) -> None:
-        """Drop the tags and give the leases back, in one exchange. The job is done whatever happens here."""
+        """Drop the tags and give the leases back, in one exchange, with others if they end now. The job is done whatever happens here."""
         try:
-            self.locking.leases.finish(tags, prepared.locks.leases)
+            self.finishing.finish(prepared.run.delivery.message_id, tags, prepared.locks.leases)
         except CacheUnavailable as error:
             if tags:
                 raise _LeavesEarly(

@@ -169,7 +169,14 @@ class Leases:
         Raises:
             CacheUnavailable: some of it may not have happened; the leases end by themselves.
         """
-        held = [(lease.want.key, lease.want.token) for lease in leases if self.keeper.forget(lease)]
+        self.tell(tags, self.forgotten(leases))
+
+    def forgotten(self, leases: Sequence[Lease]) -> list[tuple[str, str]]:
+        """Renew them no more; give key and token of those that are still to be given back."""
+        return [(lease.want.key, lease.want.token) for lease in leases if self.keeper.forget(lease)]
+
+    def tell(self, tags: Sequence[Tag], held: Sequence[tuple[str, str]]) -> None:
+        """Invalidate tags and give back what is held by key and token; as `finish`."""
         if tags or held:
             self.store.finish(tags, held)
 

@@ -27,6 +27,7 @@ from shared.deposits import DEPOSITS, Deposits
 from shared.errors import SettingsError
 from shared.execution import Execution
 from shared.files import OnFirstUse
+from shared.finishing import GATHERING, Finishing
 from shared.keeper import Keeper
 from shared.lease import Leases
 from shared.locking import Locking
@@ -40,6 +41,7 @@ from shared.way import Ways
 if TYPE_CHECKING:
     import threading
     from collections.abc import Mapping
+    from datetime import timedelta
     from random import Random
 
     from shared.cache import Cache
@@ -91,11 +93,13 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
     random: Random,
     tokens: Tokens,
     files: FileStore | None = None,
+    gathering: timedelta = GATHERING,
 ) -> Runtime:
     """Put a worker together from given parts."""
     keeper = Keeper(telemetry)
     here = Surroundings(clock, random, tokens)
-    locking = Locking(Leases(leases, keeper, clock), here)
+    held = Leases(leases, keeper, clock)
+    locking, finishing = Locking(held, here), Finishing(held, clock, gathering)
     counting = Counting(parts, {job.name: worker.name for job in worker.jobs if not worker.fifo}, clock)
     execution = Execution(
         worker=worker,
@@ -112,9 +116,10 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
             None if files is None else Deposits(files),
         ),
         locking=locking,
+        finishing=finishing,
         transport=transport,
         ways=Ways(gates, MemoryGates(clock), worker.max_concurrency, here, telemetry),
-        attempts=Attempts(worker.name, worker.pace, records, here, telemetry, counting),
+        attempts=Attempts(worker.name, worker.pace, records, here, telemetry, counting, finishing),
         here=here,
         telemetry=telemetry,
         reporting=Reporting(worker.name, clock, telemetry),

@@ -283,6 +283,7 @@ class World:
             clock=clock,
             random=self.random,
             tokens=self.token,
+            gathering=timedelta(0),  # waiting is real time
         )
 
     def _relay(self, here: Process) -> None:
