@@ -29,6 +29,14 @@ def no_way_to_aws() -> Iterator[None]:
     os.environ.update(before)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def each_request_is_checked() -> Iterator[None]:
+    """botocore checks what a client sends: moto would take what AWS refuses."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shared.backends.aws.CHECKED", True)
+        yield
+
+
 @pytest.fixture(scope="session")
 def aws_endpoint(no_way_to_aws: None) -> Iterator[str]:
     """The address of moto's server."""

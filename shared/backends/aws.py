@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # Fail fast: a job is worth more than one slow call, and every write here may be repeated (conditions and tokens).
 CONNECT_SECONDS = 1.0
 READ_SECONDS = 2.0
+# The services check each request. botocore would first, value by value, for as much as its signature costs; tests have it do so.
+CHECKED = False
 ATTEMPTS = 3  # in all; the only layer that repeats an AWS call
 REFUSALS = frozenset(
     {
@@ -51,6 +53,7 @@ def client(service: str, *, pool: int = 10, read_seconds: float = READ_SECONDS, 
         read_timeout=read_seconds,
         retries={"mode": "standard", "total_max_attempts": attempts},
         max_pool_connections=max(pool, 10),
+        parameter_validation=CHECKED,
     )
     return boto3.session.Session().client(service, config=config)  # type: ignore[call-overload]
 

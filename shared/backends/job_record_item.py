@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from shared.backends.outbox import shard_of
@@ -214,14 +215,21 @@ def watched_from(record: str, now: datetime) -> dict[str, Any]:
 
 def conditional(update: str, condition: str, known: dict[str, Any]) -> dict[str, Any]:
     """The expressions of an update of a record as it must be, with the values they use; a refusal brings what is there."""
-    used = f"{update} {condition}"
+    names, values = _placeholders(update, condition, tuple(known))
     return {
         "UpdateExpression": update,
         "ConditionExpression": condition,
-        "ExpressionAttributeNames": names_in(used),
-        "ExpressionAttributeValues": {name: value for name, value in known.items() if uses(used, name)},
+        "ExpressionAttributeNames": dict(names),
+        "ExpressionAttributeValues": {name: known[name] for name in values},
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
+
+
+@lru_cache(maxsize=256)  # as many as there are kinds of updates, but for those that name a job's own dependencies
+def _placeholders(update: str, condition: str, known: tuple[str, ...]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Of the names of attributes and of the values that are known: those that the expressions use."""
+    used = f"{update} {condition}"
+    return names_in(used), tuple(name for name in known if uses(used, name))
 
 
 def names_in(expression: str) -> dict[str, str]:

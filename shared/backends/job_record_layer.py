@@ -30,9 +30,10 @@ from shared.backends.job_record_item import (
 )
 from shared.backends.outbox import write_posting
 from shared.backends.parts import write_block, write_part
-from shared.claim import Granted
+from shared.claim import Granted, Step
+from shared.claimed import claimed
 from shared.clock import to_millis
-from shared.job_record import ENDED, RETENTION, Status
+from shared.job_record import ENDED, LOST_AFTER, RETENTION, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,7 +103,7 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
 
     def _put_record(self, data_record: DataRecord) -> None:  # noqa: ARG002 - Powertools' signature
         """Claim: a new record, one more attempt, or the take-over of one whose deadline has passed."""
-        self._write_claim(take(self.claim, self.now))
+        self._write_claim(take(self.claim, self.now), Step.INCREMENT)
 
     def reset(self, seen: JobView) -> None:
         """Claim anew a record whose life is over, if it is as it was seen.
@@ -110,15 +111,18 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
         Raises:
             IdempotencyItemAlreadyExistsError: it is not.
         """
-        self._write_claim(begin_anew(self.claim, self.now, seen))
+        self._write_claim(begin_anew(self.claim, self.now, seen), Step.RESET)
 
-    def _write_claim(self, update: dict[str, Any]) -> None:
-        """Write the claim; keeps the grant, or what was seen of the record that stood in its way."""
+    def _write_claim(self, update: dict[str, Any], step: Step) -> None:
+        """Write the claim; keeps the grant, or what was seen of the record that stood in its way.
+
+        DynamoDB gives the record as it was: of a new job nothing, which costs nothing to read.
+        """
         try:
             answer = self.client.update_item(
                 TableName=self.table_name,
                 Key=self._get_key(self.hold.record),
-                ReturnValues="ALL_NEW",
+                ReturnValues="ALL_OLD",
                 **update,
             )
         except ClientError as error:
@@ -128,8 +132,9 @@ class JobRecordLayer(DynamoDBPersistenceLayer):
             # An item without a state is no job record (yet): the claim is tried again.
             self.seen = read_view(self.hold.record, item) if item and "status" in item else None
             raise IdempotencyItemAlreadyExistsError(self.hold.record) from error
-        view = read_view(self.hold.record, answer["Attributes"])
-        self.granted = Granted(self.hold, view, self.now)
+        before = answer.get("Attributes")
+        seen = read_view(self.hold.record, before) if before else None
+        self.granted = Granted(self.hold, claimed(step, seen, self.claim, self.now, LOST_AFTER), self.now)
 
     def _update_record(self, data_record: DataRecord) -> None:  # noqa: ARG002 - Powertools' signature
         """Commit: the record's end, the unit of work and the outbox in one transaction."""

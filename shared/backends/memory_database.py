@@ -12,9 +12,10 @@ from shared.backends.memory_acceptances import MemoryAcceptances
 from shared.backends.memory_items import MemoryItems
 from shared.backends.memory_parts import MemoryParts
 from shared.backends.memory_unended import MemoryUnended
-from shared.claim import Answer, Granted, Step, decide, is_another_job, names_before
+from shared.claim import Answer, Granted, Step, decide
+from shared.claimed import claimed
 from shared.errors import CancelAsked, ClaimLost, Conflict
-from shared.job_record import ENDED, RETENTION, Hold, JobView, Status, operation_id
+from shared.job_record import ENDED, RETENTION, Hold, JobView, Status
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -41,55 +42,7 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended, MemoryParts)
             step = decide(seen, claim, now)
             if not isinstance(step, Step):
                 return step
-            names = {
-                "owner": claim.owner if seen is None else seen.names.get("owner", claim.owner),
-                "job_type": claim.job_type,
-                "idempotency_key": claim.idempotency_key,
-                "operation_id": operation_id(claim.record),
-            }
-            fresh = JobView(
-                claim.record,
-                Status.RUNNING,
-                0,
-                claim.fingerprint,
-                claim.death,
-                payload=claim.payload,
-                job_id=claim.job_id or "",
-                trace=claim.trace or "",
-                version=claim.version,
-                run_at=claim.run_at,
-                look_at=now + self.lost_after if claim.accepted else None,
-                earlier=() if seen is None else seen.earlier if claim.reopens is None else names_before(seen),
-                begun_at=now,
-                names=names,
-            )
-            if seen is not None and not is_another_job(seen, claim, now):
-                fresh = replace(
-                    fresh,
-                    begun_at=seen.begun_at or now,
-                    intents=seen.intents,
-                    checkpoints=seen.checkpoints,
-                    checkpoint=seen.checkpoint,
-                    checkpoint_tags=seen.checkpoint_tags,
-                    stepped_at=seen.stepped_at,
-                    progress=seen.progress,
-                    split=seen.split,
-                    tally=seen.tally,
-                    cancelling=seen.cancelling,
-                    place=seen.place,
-                )
-            view = seen if step is Step.INCREMENT and seen is not None else fresh
-            granted = replace(
-                view,
-                status=Status.RUNNING,
-                attempts=view.attempts + 1,
-                token=claim.token,
-                job_id=claim.job_id or "" if view.job_id is None else view.job_id,
-                trace=claim.trace or "" if view.trace is None else view.trace,
-                claim_until=claim.until,
-                not_before=None,
-                begun_at=view.begun_at or now,
-            )
+            granted = claimed(step, seen, claim, now, self.lost_after)
             self.records[claim.record] = granted
             return Granted(Hold(claim.record, claim.token), granted, now)
 

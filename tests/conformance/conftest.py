@@ -19,6 +19,7 @@ from shared.backends.redis_cache import RedisCache
 from shared.backends.redis_connection import Connection
 from shared.backends.redis_gates import RedisGates
 from shared.backends.redis_rates import RedisRates
+from shared.claim import Granted
 from shared.clock import SystemClock
 from tests.aws import Database
 from tests.cache_user import CacheUser, admit
@@ -26,7 +27,9 @@ from tests.world import THINGS, FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
+    from shared.claim import Answer, Claim
     from shared.gate import Gate
 
 
@@ -42,6 +45,22 @@ class Stores:
     clock: FakeClock
 
 
+class Compared:
+    """Records whose every granted claim is compared with what is then in the store."""
+
+    def __init__(self, records: Any) -> None:
+        self._records = records
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._records, name)
+
+    def claim(self, claim: Claim, now: datetime) -> Answer:
+        answer: Answer = self._records.claim(claim, now)
+        if isinstance(answer, Granted):
+            assert answer.view == self._records.view(claim.record)
+        return answer
+
+
 @pytest.fixture(scope="session")
 def moto_database(aws_endpoint: str) -> Database:
     return Database.create(THINGS)
@@ -52,9 +71,9 @@ def stores(request: pytest.FixtureRequest) -> Stores:
     clock = FakeClock()
     if request.param == "memory":
         database = MemoryDatabase(clock)
-        return Stores(database, database, clock)
+        return Stores(Compared(database), database, clock)
     moto: Database = request.getfixturevalue("moto_database")
-    return Stores(moto.records(clock), moto.items, clock)
+    return Stores(Compared(moto.records(clock)), moto.items, clock)
 
 
 @pytest.fixture(scope="session")
