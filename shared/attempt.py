@@ -106,7 +106,7 @@ class Attempts:
         failpoint(Failpoint.COMMITTED)
         if commit.status is Status.FAILED:
             self.telemetry.count("failed", run.job.name)
-        if work.steps is not None:
+        if work.steps is not None and work.steps.is_split:
             self._tell_tally(work.steps.view)
         return Committed(tags)
 

@@ -43,14 +43,15 @@ class Context(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Consumer:
-    """Handles the batches of one worker."""
+    """Handles the batches of one worker. Its threads wait for the next batch, which costs less than to start them anew."""
 
     worker: Worker
     runtime: Runtime
     end_process: Callable[[int], Any] = os._exit
     busy: threading.Event = field(default_factory=threading.Event)
+    _pool: ThreadPoolExecutor | None = None
 
     def handle(self, event: object, context: Context) -> dict[str, Any]:
         """Run a batch; the answer names exactly the messages that are not to be deleted.
@@ -65,7 +66,7 @@ class Consumer:
         lanes = self._lanes(deliveries)
         self.runtime.telemetry.invocation(context.aws_request_id)
         coming_back: set[str] = set()
-        pool = ThreadPoolExecutor(self.worker.threads, thread_name_prefix="job")
+        pool, self._pool = self._pool or ThreadPoolExecutor(self.worker.threads, thread_name_prefix="job"), None
         self.busy.set()
         try:
             with self.runtime.keeper:
@@ -85,9 +86,11 @@ class Consumer:
                     coming_back |= future.result()
                 for lane in waiting:  # not one thread could be started
                     coming_back |= self._hand_back(lane, timedelta(seconds=1), Because.TOO_LITTLE_TIME, prepared)
+            self._pool = None if unfinished else pool
         finally:
             self.busy.clear()
-            pool.shutdown(wait=False, cancel_futures=True)
+            if self._pool is None:  # something of this batch may go on: nothing of it in the next
+                pool.shutdown(wait=False, cancel_futures=True)
         self.runtime.telemetry.flush()
         failpoint(Failpoint.ANSWERING)
         return partial_response(deliveries, coming_back)

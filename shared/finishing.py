@@ -7,7 +7,6 @@ all. Nobody waits who would keep another delivery waiting: a batch never lasts l
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -26,13 +25,13 @@ GATHERING = timedelta(
 )  # about what a transaction takes; leases are held and tags are stale that much longer
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Ending:
-    """What one delivery has to tell, and whether that was done for it; if not, it does so itself."""
+    """What one delivery has to tell, and whether that was done for it; if not, it does so itself; None until that is known."""
 
     tags: Sequence[Tag]
     held: Sequence[tuple[str, str]]  # lock key and token
-    is_told: Future[bool] = field(default_factory=Future)
+    is_told: bool | None = None
 
 
 @dataclass(slots=True)
@@ -73,10 +72,11 @@ class Finishing:
                 self._gather()
                 together, self._endings = self._endings, []
             else:
-                self._changed.notify()
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: ending.is_told is not None)
         if leads:
             self._tell(together)
-        if not ending.is_told.result():
+        if not ending.is_told:
             self.leases.tell(ending.tags, ending.held)
 
     def _gather(self) -> None:
@@ -100,5 +100,7 @@ class Finishing:
             if len(together) == 1:
                 raise
         finally:
-            for ending in together:
-                ending.is_told.set_result(is_told)
+            with self._changed:
+                for ending in together:
+                    ending.is_told = is_told
+                self._changed.notify_all()

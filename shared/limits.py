@@ -19,6 +19,8 @@ TRANSACTION_ITEMS = 100
 TRANSACTION_BYTES = 4 * 1024 * 1024
 KEY_BYTES = 1024  # of a sort key; a partition key may have 2048
 NUMBER_DIGITS = 38
+NUMBER_BYTES = 21  # at the most
+SURELY_KEPT = 10**NUMBER_DIGITS
 NUMBER_EXPONENTS = range(-130, 126)
 NESTING = 32
 
@@ -45,6 +47,8 @@ def check_number(number: int | Decimal) -> None:
     Raises:
         Refused: with the number's shape.
     """
+    if type(number) is int and -SURELY_KEPT < number < SURELY_KEPT:
+        return
     exact = Decimal(number)
     if not exact.is_finite():
         message = f"{number} is no number that DynamoDB can hold."
@@ -91,6 +95,10 @@ def check_value(value: object, where: str, depth: int = 0) -> int:  # noqa: C901
     if depth > NESTING:
         message = f"{where} is nested deeper than DynamoDB's {NESTING} levels: flatten it."
         raise Refused(message)
+    if type(value) is str and value.isascii():  # most are: both of these are taken as they are
+        return len(value)
+    if type(value) is int and -SURELY_KEPT < value < SURELY_KEPT:
+        return NUMBER_BYTES
     match value:
         case bool() | None:
             return 1
@@ -103,7 +111,7 @@ def check_value(value: object, where: str, depth: int = 0) -> int:  # noqa: C901
             except Refused as error:
                 message = f"{where}: {error}"
                 raise Refused(message) from error
-            return 21
+            return NUMBER_BYTES
         case str():
             check_text(value, where)
             return len(value.encode())
@@ -115,7 +123,8 @@ def check_value(value: object, where: str, depth: int = 0) -> int:  # noqa: C901
                 if not isinstance(name, str):
                     message = f"{where} has a key that is no string ({name!r})."
                     raise Refused(message)
-                check_text(name, f"{where}: the key {name!r}")
+                if not name.isascii():
+                    check_text(name, f"{where}: the key {name!r}")
                 size += 1 + len(name.encode()) + check_value(inner, f"{where}.{name}", depth + 1)
             return size
         case frozenset():

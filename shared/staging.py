@@ -31,6 +31,7 @@ class _Slot:
     seen: int | None
     item: Item | None
     staged: Write | None = None
+    size: int = 0  # in bytes, of what is staged
 
 
 @dataclass(slots=True)
@@ -56,7 +57,7 @@ class Staging:
 
     def create(self, table: Table, attributes: Mapping[str, Value]) -> Item:
         """Stage a new item."""
-        check_item(attributes, table.key_names, f"{table.name} item")
+        size = check_item(attributes, table.key_names, f"{table.name} item")
         _refuse_owned(table, attributes)
         key = tuple(str(attributes[name]) for name in table.key_names)
         slot = self._slots.setdefault((table.name, key), _Slot(table, key, seen=None, item=None))
@@ -68,7 +69,7 @@ class Staging:
         else:
             # Over its own tombstone, as read.
             slot.staged = Replace(table, key, attributes, slot.seen, frozenset(attributes))
-        slot.item = Item(table, key, attributes, (slot.seen or 0) + 1)
+        slot.item, slot.size = Item(table, key, attributes, (slot.seen or 0) + 1), size
         return slot.item
 
     def update(self, item: Item, changes: Mapping[str, Value]) -> Item:
@@ -79,7 +80,7 @@ class Staging:
         if tuple(attributes[name] for name in item.table.key_names) != item.key:
             message = f"{item.table.name} {'/'.join(item.key)}: a key never changes; create another item."
             raise Refused(message)
-        check_item(attributes, item.table.key_names, f"{item.table.name} item")
+        slot.size = check_item(attributes, item.table.key_names, f"{item.table.name} item")
         match slot.staged:
             case Create():
                 slot.staged = Create(item.table, item.key, attributes)
@@ -94,10 +95,15 @@ class Staging:
         """Stage a deletion; its tombstone is kept until then."""
         slot = self._own(item)
         if slot.seen is None:  # created here: nothing is written, but it must not be there either
-            slot.staged, slot.item = None, None
+            slot.staged, slot.item, slot.size = None, None, 0
             return
         slot.staged = Delete(item.table, item.key, slot.seen, kept_until)
-        slot.item = None
+        slot.item, slot.size = None, 0
+
+    @property
+    def size(self) -> int:
+        """How many bytes the items have that are created or changed, as they will be."""
+        return sum(slot.size for slot in self._slots.values())
 
     @property
     def writes(self) -> tuple[Write, ...]:
@@ -182,7 +188,7 @@ class Staged:
             Refused: all of it does not fit into one transaction.
         """
         writes = self.items.writes
-        check_transaction(writes, self._postings, self._reconciliations, self.parts)
+        check_transaction(len(writes), self.items.size, self._postings, self._reconciliations, self.parts)
         return writes
 
 

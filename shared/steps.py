@@ -66,10 +66,13 @@ class Steps:
     @property
     def view(self) -> JobView:
         """The job's record, as far as this attempt has brought it."""
-        split = self.splitting.split
-        return replace(
-            self.granted.view, checkpoints=self._number, checkpoint=self._state, split=split if split.blocks else None
-        )
+        split = self.splitting.split if self.is_split else None
+        return replace(self.granted.view, checkpoints=self._number, checkpoint=self._state, split=split)
+
+    @property
+    def is_split(self) -> bool:
+        """Whether the job has parts, with what this attempt has committed."""
+        return bool(self.splitting.split.blocks)
 
     @property
     def last(self) -> dict[str, Any] | None:

@@ -30,9 +30,7 @@ def read_json(text: str) -> tuple[object, str]:
         Malformed: malformed-json.
     """
     try:
-        parsed = json.loads(
-            text, object_pairs_hook=_object, parse_constant=_no_constant, parse_int=_integer, parse_float=_number
-        )
+        parsed = _STRICT.decode(text)
         canonical = written(parsed)
         check_text(canonical, "the body")
     except Malformed:
@@ -51,7 +49,7 @@ def read_exactly(payload: str) -> Any:  # noqa: ANN401 - any JSON
 
 def written(value: object) -> str:
     """The canonical text of a value that `read_json` or `read_exactly` gave, or of a part of it."""
-    return _digits_back(_text(value, _marked))
+    return _digits_back(_text(value, _MARKING))
 
 
 def indented(text: str) -> str:
@@ -61,13 +59,13 @@ def indented(text: str) -> str:
 
 def json_text(value: object) -> str:
     """Canonical JSON in characters that SQS takes: sorted, without blanks, what XML 1.0 lacks as escapes."""
-    return _text(value, None)
+    return _text(value, _PLAIN)
 
 
-def _text(value: object, default: Callable[[object], str] | None) -> str:
-    text = json.dumps(
-        value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False, default=default
-    )
+def _text(value: object, encoder: json.JSONEncoder) -> str:
+    text = encoder.encode(value)
+    if text.isascii():
+        return text
     return _NOT_IN_XML.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
@@ -121,6 +119,8 @@ def _marked(value: object) -> str:
 
 
 def _digits_back(text: str) -> str:
+    if _MARK not in text:
+        return text
     return _MARKED.sub(r"\1", text)
 
 
@@ -129,3 +129,16 @@ def _where(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at position {error.pos}"
     return str(error) if isinstance(error, Refused) else type(error).__name__
+
+
+# Made once: they are asked several times for each message.
+_STRICT = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_no_constant, parse_int=_integer, parse_float=_number
+)
+
+
+def _encoder(default: Callable[[object], str] | None) -> json.JSONEncoder:
+    return json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False, default=default)
+
+
+_PLAIN, _MARKING = _encoder(None), _encoder(_marked)

@@ -31,7 +31,7 @@ def no_way_to_aws() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def each_request_is_checked() -> Iterator[None]:
-    """botocore checks what a client sends: moto would take what AWS refuses."""
+    """Botocore checks what a client sends: moto would take what AWS refuses."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("shared.backends.aws.CHECKED", True)
         yield

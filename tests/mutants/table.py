@@ -715,8 +715,8 @@ MUTANTS = (
     Mutant(
         "what was not told for all is told by each",
         "shared/finishing.py",
-        "set_result(is_told)",
-        "set_result(True)",
+        "ending.is_told = is_told",
+        "ending.is_told = True",
         "tests/unit/test_finishing.py",
     ),
     Mutant(
@@ -4835,9 +4835,23 @@ MUTANTS = (
         "tests/conformance/test_parts.py",
     ),
     Mutant(
+        "the threads of a batch run the next one",
+        "shared/consumer.py",
+        "            self._pool = None if unfinished else pool\n",
+        "",
+        "tests/unit/test_consumer.py",
+    ),
+    Mutant(
+        "the threads of a batch that overran run no other",
+        "shared/consumer.py",
+        "            self._pool = None if unfinished else pool\n",
+        "            self._pool = pool\n",
+        "tests/unit/test_consumer.py",
+    ),
+    Mutant(
         "ends that come while the parent ends are told",
         "shared/attempt.py",
-        "        if work.steps is not None:\n            self._tell_tally(work.steps.view)\n",
+        "        if work.steps is not None and work.steps.is_split:\n            self._tell_tally(work.steps.view)\n",
         "",
         "tests/unit/test_parts.py",
     ),

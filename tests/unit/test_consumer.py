@@ -219,6 +219,24 @@ def test_a_handler_that_overruns_and_ignores_its_deadline_ends_the_process() -> 
     assert ended == [70]
 
 
+def test_the_threads_of_a_batch_run_the_next_one_unless_it_overran() -> None:
+    release, ran = threading.Event(), []
+
+    def handler(payload: Note, work: UnitOfWork) -> object:
+        ran.append(threading.current_thread())
+        return release.wait(10) if payload.thing == "slow" else None
+
+    world = World.of(handler, timeout=timedelta(milliseconds=1), lock=None)
+    world.clock = SystemClock()  # type: ignore[assignment]
+    world.worker = replace(world.worker, margin=timedelta(milliseconds=1))
+    consumer = Consumer(world.worker, world.runtime, end_process=lambda _: release.set())
+    for name in ("first", "second", "slow", "last"):
+        consumer.handle(event(record_of(note(name), name)), Context(timedelta(seconds=1)))
+    first, second, slow, last = ran
+    assert first is second is slow
+    assert last is not slow
+
+
 def test_obs_10_every_record_is_counted_once_by_how_it_ended() -> None:
     def handler(payload: Note, work: UnitOfWork) -> object:
         if payload.thing.startswith("bad"):
