@@ -15,7 +15,7 @@ from shared.clock import to_millis
 from shared.dead_letter import Death, facts_of, how_it_died
 from shared.errors import Malformed, NewerVersion
 from shared.job_record import SYSTEM, operation_id, record_id
-from shared.message import Message, read_message
+from shared.parsing import read_message
 from shared.trace import read_xray
 from shared.wrapping import ENCODING_ATTRIBUTE
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from shared.delivery import Delivery
     from shared.job_record import JobView
+    from shared.message import Message
 
 # Reasons of letters that name a record which is not theirs: it is of another payload, or of nobody.
 OF_NO_RECORD = frozenset({"idempotency-key-reused", "not-accepted"})

@@ -20,8 +20,9 @@ from shared.failpoints import Failpoint, failpoint
 from shared.job import JobTypes
 from shared.job_record import SYSTEM, Status, operation_id, record_id
 from shared.limits import check_message
-from shared.message import KEY_LENGTH, Message, check_key, payload_of, read_message, typed_payload
+from shared.message import KEY_LENGTH, Message, check_key, payload_of
 from shared.operator_records import Ending
+from shared.parsing import read_message, typed_payload
 from shared.producer import NotTaken
 from shared.strict_json import json_text, read_json
 from shared.wrapping import ENCODING_ATTRIBUTE

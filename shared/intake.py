@@ -14,9 +14,10 @@ from shared.deposits import LARGEST_BYTES, Mark, check_deposit_schedule
 from shared.errors import Malformed, Refused, TahanError, Unavailable
 from shared.job import Unique
 from shared.job_record import OVER, record_id
-from shared.message import Message, canonical, check_key, check_payload, check_run_at, fingerprint, typed_payload
+from shared.message import Message, canonical, check_key, check_payload, check_run_at
 from shared.operation import operation_of, record_of
 from shared.outbox import check_schedule, posting_of
+from shared.parsing import fingerprint, typed_payload
 from shared.trace import begun
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from shared.files import Reach
 from shared.heartbeat import BEATS_AHEAD
 from shared.job_checks import check_job
 from shared.limits import check_text
-from shared.message import Message, canonical, check_key, read_message
+from shared.message import Message, canonical, check_key
+from shared.parsing import read_message
 from shared.payload import Payload
 from shared.retry import Retry
 from shared.strict_json import json_text

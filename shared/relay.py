@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from shared.errors import Unavailable
 from shared.failpoints import Failpoint, failpoint
-from shared.message import legible
 from shared.outbox import LONGEST_DELAY
 from shared.outcome import Failure
 from shared.producer import Outgoing, send_all
@@ -122,6 +121,8 @@ class Relay:
 
     def _park(self, posting: Posting, reason: str) -> None:
         """Keep it with its reason. First whoever waits for its job is told: what is parked is not looked at again."""
+        from shared.parsing import legible  # noqa: PLC0415 - it brings pydantic, and hardly any posting is parked
+
         message = legible(posting.body, posting.attributes.get(ENCODING_ATTRIBUTE))
         if message is not None and message.record is not None:
             now = self.clock.now()

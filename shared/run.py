@@ -10,7 +10,7 @@ from shared.claim import Claim
 from shared.errors import Malformed
 from shared.job import Unique
 from shared.job_record import SYSTEM, operation_id, record_id
-from shared.message import fingerprint, read_message, typed_payload
+from shared.parsing import fingerprint, read_message, typed_payload
 from shared.trace import read_xray
 from shared.wrapping import ENCODING_ATTRIBUTE
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 from shared.dead_letter import dossier
 from shared.errors import ClaimLost, Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
-from shared.message import legible
 from shared.outbox import LONGEST_DELAY, LONGEST_SCHEDULE, Posting
 from shared.outcome import Cancelled, Completed, DeadLettered, Duplicate, Outcome, Postponed, Retried, Unknown, Waiting
+from shared.parsing import legible
 from shared.retry import LONGEST_WAIT
 from shared.telemetry import NO_JOB_TYPE
 from shared.wrapping import ENCODING_ATTRIBUTE

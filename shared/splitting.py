@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from shared.errors import DeclarationError, Refused
 from shared.job import JobTypes
-from shared.message import fingerprint, typed_payload
 from shared.outbox import posting_of
+from shared.parsing import fingerprint, typed_payload
 from shared.parts import PARTS_AT_ONCE, Part, Place, Split
 from shared.run import lock_keys
 

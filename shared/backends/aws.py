@@ -8,9 +8,9 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError  # noqa: A004
+from botocore.session import get_session
 
 from shared.errors import Refused, Unavailable
 from shared.retry import Kind, classify
@@ -55,7 +55,7 @@ def client(service: str, *, pool: int = 10, read_seconds: float = READ_SECONDS, 
         max_pool_connections=max(pool, 10),
         parameter_validation=CHECKED,
     )
-    return boto3.session.Session().client(service, config=config)  # type: ignore[call-overload]
+    return get_session().create_client(service, config=config)
 
 
 @contextlib.contextmanager

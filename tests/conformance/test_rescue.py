@@ -15,8 +15,9 @@ from shared.claim import Granted
 from shared.commit import Commit, Release
 from shared.errors import ClaimLost
 from shared.job_record import LOST_AFTER, JobView, Status
-from shared.message import Message, fingerprint
+from shared.message import Message
 from shared.outbox import SHARDS
+from shared.parsing import fingerprint
 from tests.conformance.test_acceptances import asked, claim_of, doors
 from tests.conformance.test_job_records import FAILURE
 from tests.world import START, Note

@@ -14,7 +14,7 @@ from shared.delivery import DEAD_LETTER_ATTRIBUTE, read_event
 from shared.errors import Refused, Unavailable
 from shared.job import JobTypes
 from shared.limits import MESSAGE_BYTES
-from shared.message import read_message, typed_payload
+from shared.parsing import read_message, typed_payload
 from shared.producer import NotTaken, Outgoing
 from shared.runtime import producer
 from tests.aws import create_queue

@@ -23,8 +23,9 @@ from shared.claim import Claim
 from shared.commit import Release
 from shared.failpoints import Failpoint
 from shared.job_record import SYSTEM, Hold, Status, record_id
-from shared.message import Message, fingerprint
+from shared.message import Message
 from shared.outbox import Posting
+from shared.parsing import fingerprint
 from tests.aws import CREDENTIALS
 from tests.faults.jobs import BREWS, CASKS, CRASHING, IMPATIENT, SHARES, YEARS
 from tests.faults.lives import Life, cached_status

@@ -22,7 +22,7 @@ from shared.dependency import Reply
 from shared.errors import Unavailable
 from shared.item import Stored
 from shared.job_record import Status
-from shared.message import read_message
+from shared.parsing import read_message
 from tests.faults import mortal
 from tests.faults.mortal import Died, Fault, Life
 from tests.modes import CACHES, Mode, asked_for

@@ -20,7 +20,7 @@ from shared.cache_store import Loaded, Miss
 from shared.dependency import Reply
 from shared.item import Stored
 from shared.job_record import Status
-from shared.message import read_message
+from shared.parsing import read_message
 from shared.tag import Version
 from tests.faults import mortal
 from tests.faults.mortal import Died, Fault, Life

@@ -16,8 +16,8 @@ from functions import front_door
 from functions.caller import LONGEST_OWNER, owner_of
 from functions.conditional import LONGEST, read_etags
 from shared.errors import Malformed
-from shared.message import read_message
 from shared.owned_jobs import Place, _digest
+from shared.parsing import read_message
 from shared.payload import LONGEST_NAME, MOST_TOLD
 from shared.settings import OwnerLimits
 from tests.door import LOOK, Client, payload

@@ -13,7 +13,7 @@ import pytest
 from functions import front_door
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.fairness import group_of
-from shared.message import read_message
+from shared.parsing import read_message
 from tests.door import Client, payload
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from shared.cache_lives import Lives
 from shared.cache_store import Loaded, Miss
 from shared.item import Stored
 from shared.job_record import SYSTEM, record_id
-from shared.message import read_message
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Postponed, Retried
+from shared.parsing import read_message
 from shared.tag import Version
 from tests.stack import Stack, new_stack, serving
 from tests.world import World, body

@@ -364,7 +364,7 @@ MUTANTS = (
     ),
     Mutant(
         "numbers keep their digits",
-        "shared/message.py",
+        "shared/parsing.py",
         'if "." in text or "e" in text or "E" in text:',
         "if False:",
         "tests/unit/test_message.py",
@@ -378,7 +378,7 @@ MUTANTS = (
     ),
     Mutant(
         "a payload from the future waits",
-        "shared/message.py",
+        "shared/parsing.py",
         "if message.version > job.version:",
         "if False:",
         "tests/unit/test_message.py",
@@ -504,7 +504,7 @@ MUTANTS = (
     ),
     Mutant(
         "a fingerprint leaves out what equals its default",
-        "shared/message.py",
+        "shared/parsing.py",
         ", exclude_defaults=True",
         "",
         "tests/unit/test_message.py",
@@ -2078,7 +2078,7 @@ MUTANTS = (
     ),
     Mutant(
         "run_at is a part of what was asked for",
-        "shared/message.py",
+        "shared/parsing.py",
         "if message.run_at is not None:\n        canonical",
         "if False:\n        canonical",
         "tests/unit/test_run_at.py",
@@ -2470,7 +2470,7 @@ MUTANTS = (
     ),
     Mutant(
         "a wrong trace costs no job",
-        "shared/message.py",
+        "shared/parsing.py",
         "traceparent: Any = None",
         'traceparent: Annotated[str | None, Field(pattern="^00-")] = None',
         "tests/unit/test_trace.py",
@@ -3037,7 +3037,7 @@ MUTANTS = (
     ),
     Mutant(
         "a rescued job is asked for by the millisecond that its record keeps",
-        "shared/message.py",
+        "shared/parsing.py",
         'canonical = f"{canonical}@{to_millis(message.run_at)}"',
         'canonical = f"{canonical}@{message.run_at.timestamp()}"',
         RESCUE,
@@ -3086,7 +3086,7 @@ MUTANTS = (
     ),
     Mutant(
         "a later format waits",
-        "shared/message.py",
+        "shared/parsing.py",
         'if type(parsed.get("format")) is int and parsed["format"] > FORMAT:',
         "if False:",
         "tests/unit/test_message.py",
@@ -3653,21 +3653,21 @@ MUTANTS = (
     ),
     Mutant(
         "an upgraded payload is held to the current schema",
-        "shared/message.py",
+        "shared/parsing.py",
         "    text = upgraded(job, message.version, _whole(message.payload, deposits))",
         "    text = _whole(message.payload, deposits)",
         "tests/unit/test_upgrading.py",
     ),
     Mutant(
         "a fingerprint says how its payload was read",
-        "shared/message.py",
+        "shared/parsing.py",
         '    read = f"{message.version}" if version in {None, message.version} else f"{message.version}>{version}"',
         '    read = f"{message.version}"',
         "tests/unit/test_upgrading.py",
     ),
     Mutant(
         "what is older than the oldest upgrade is dead-lettered",
-        "shared/message.py",
+        "shared/parsing.py",
         "    if message.version < job.oldest:",
         "    if message.version < 1:",
         "tests/unit/test_upgrading.py",
@@ -4381,7 +4381,7 @@ MUTANTS = (
     ),
     Mutant(
         "a message of a later deploy that is parked stops nobody",
-        "shared/message.py",
+        "shared/parsing.py",
         "    except (Malformed, NewerVersion):\n        return None\n",
         "    except Malformed:\n        return None\n",
         "tests/functions/test_outbox_relay.py",
@@ -4835,6 +4835,13 @@ MUTANTS = (
         "tests/conformance/test_parts.py",
     ),
     Mutant(
+        "the relay imports what reads a payload when it parks one, and not before",
+        "shared/relay.py",
+        "from shared.outcome import Failure\n",
+        "from shared.outcome import Failure\nfrom shared.parsing import legible as _legible  # noqa: F401\n",
+        "tests/infra/test_product.py",
+    ),
+    Mutant(
         "the threads of a batch run the next one",
         "shared/consumer.py",
         "            self._pool = None if unfinished else pool\n",
@@ -4906,14 +4913,14 @@ MUTANTS = (
     ),
     Mutant(
         "a message holds a payload or a deposit",
-        "shared/message.py",
+        "shared/parsing.py",
         "    if (envelope.payload is None) == (envelope.deposit is None):\n",
         "    if False:\n",
         "tests/unit/test_deposits.py",
     ),
     Mutant(
         "a deposited payload is read as strictly as one that travels",
-        "shared/message.py",
+        "shared/parsing.py",
         "    parsed, _ = read_json(whole)  # as strict as for one that travels\n    return written(parsed)\n",
         "    return whole\n",
         "tests/unit/test_deposits.py",

@@ -21,7 +21,7 @@ from ops.jobs import DynamoDBJobs
 from shared.backends.aws import client
 from shared.clock import SystemClock
 from shared.job_record import operation_id
-from shared.message import read_message
+from shared.parsing import read_message
 from tests.aws import Database
 from tests.conformance.test_acceptances import asked
 

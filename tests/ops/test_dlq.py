@@ -17,8 +17,8 @@ from shared.dead_letter import dossier
 from shared.dead_letter_queue import Redrive
 from shared.failpoints import Failpoint, armed
 from shared.job_record import Status
-from shared.message import read_message
 from shared.outcome import DeadLettered, Failure
+from shared.parsing import read_message
 from tests.dying import Killed, dying
 from tests.ops.desk import ME, Desk
 from tests.ops.letters import (

@@ -15,7 +15,7 @@ from ops.deployed import Deployed
 from ops.exits import CommandError, Exit
 from shared.errors import Refused, Unavailable
 from shared.job_record import SYSTEM, operation_id, record_id
-from shared.message import read_message
+from shared.parsing import read_message
 from shared.producer import NotTaken
 from tests.ops.desk import Desk
 from tests.world import START

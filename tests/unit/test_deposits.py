@@ -21,9 +21,10 @@ from shared.errors import Malformed, NotSent, Refused, SettingsError, Unavailabl
 from shared.intake import Intake
 from shared.job import JobTypes
 from shared.job_record import SYSTEM, Status, record_id
-from shared.message import FORMAT, read_message, typed_payload
+from shared.message import FORMAT
 from shared.operation import OperationStatus
 from shared.outcome import Because, Completed, DeadLettered, Postponed
+from shared.parsing import read_message, typed_payload
 from shared.producer import Producer
 from tests.world import START, THINGS, Note, World, body
 

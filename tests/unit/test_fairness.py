@@ -19,8 +19,9 @@ from shared.intake import Intake
 from shared.job import JobTypes
 from shared.job_record import LOST_AFTER, SYSTEM, record_id
 from shared.limits import check_group
-from shared.message import Message, read_message
+from shared.message import Message
 from shared.outcome import Because, Completed, Postponed
+from shared.parsing import read_message
 from shared.producer import Producer
 from shared.relay import Relay
 from tests.world import Counter, FakeClock, Note, World, body, note_job

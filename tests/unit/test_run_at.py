@@ -11,9 +11,10 @@ import pytest
 
 from functions.outbox_sweeper import GRACE, Sweeper
 from shared.errors import Refused
-from shared.message import Message, fingerprint, read_message
+from shared.message import Message
 from shared.outbox import LEAD, LONGEST_DELAY, LONGEST_SCHEDULE, Posting
 from shared.outcome import Because, Completed, DeadLettered, Postponed
+from shared.parsing import fingerprint, read_message
 from shared.producer import Producer
 from shared.relay import Relay
 from shared.telemetry import NO_JOB_TYPE, Silent

@@ -11,8 +11,9 @@ import pytest
 
 from shared.dependency import Dependency, Reply
 from shared.errors import DeadLetter, OutcomeUnknown
-from shared.message import Message, read_message
+from shared.message import Message
 from shared.outcome import Completed, DeadLettered, Unknown
+from shared.parsing import read_message
 from shared.producer import Producer
 from shared.trace import Trace, begun, read_trace, read_xray
 from tests.world import Counter, FakeClock, Note, NotingQueue, World, body, note_job

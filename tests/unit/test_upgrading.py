@@ -18,8 +18,9 @@ from shared.errors import DeclarationError, Malformed
 from shared.intake import Intake, OtherPayloadForKey
 from shared.job import JobTypes, job
 from shared.job_record import LOST_AFTER, SYSTEM, record_id
-from shared.message import payload_of, read_message, typed_payload
+from shared.message import payload_of
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Postponed, Retried
+from shared.parsing import read_message, typed_payload
 from shared.payload import Payload
 from shared.strict_json import json_text
 from shared.upgrading import upgraded

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from shared.errors import Malformed
-from shared.message import read_message
 from shared.outcome import Completed, DeadLettered, Duplicate
+from shared.parsing import read_message
 from shared.wrapping import MOST_WRAPPINGS
 from tests.world import World, body, event, record_of
 
