@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shared import message as messages
+from shared import parsing
 from shared.backends.memory_queue import Kept, MemoryQueue
 from shared.clock import Surroundings
 from shared.errors import Malformed, NewerVersion, OutcomeUnknown
@@ -54,7 +54,7 @@ def test_a_message_with_a_tenant_says_the_format_that_knows_it(monkeypatch: pyte
     assert json.loads(message.body())["format"] == 2
     assert read_message(message.body()) == message
     assert "format" not in json.loads(note_job().message(Note(thing="a"), key="k").body())
-    monkeypatch.setattr(messages, "FORMAT", 1)
+    monkeypatch.setattr(parsing, "FORMAT", 1)
     with pytest.raises(NewerVersion):
         read_message(message.body())
 
