@@ -25,7 +25,7 @@ SCRIPTS = (
     "zremrangebyscore",
     "zscore",
 )
-SENT = ("eval", "scan")  # an ACL checks what is sent, and then each call of a script
+SENT = ("eval", "evalsha", "scan")  # an ACL checks what is sent, and then each call of a script
 # A cluster client asks once which node has which slots and where each command has its keys, and says ASKING to the node
 # that a slot is moving to. AUTH needs no permission.
 DISCOVERY = ("asking", "cluster|slots", "command")

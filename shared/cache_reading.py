@@ -64,7 +64,7 @@ class Reading:
                     return entry.value
                 case Hit(entry=entry):
                     cache.count("cache_hit")
-                    return self._compared(entry) if cache.here.random.random() < cache.sample else entry.value
+                    return self._compared(entry) if self._is_sampled() else entry.value
                 case Stale(entry=entry, left=left):
                     return self._refreshed(entry, left)
                 case Miss():
@@ -82,6 +82,9 @@ class Reading:
                     clock.sleep(min(wait, time))
                 case other:
                     assert_never(other)
+
+    def _is_sampled(self) -> bool:
+        return self.cache.sample > 0 and self.cache.here.random.random() < self.cache.sample
 
     def _filled(self) -> str | None:
         """Load what is missing; a load that fails gives the lease back, so that the next caller tries, one at a time."""

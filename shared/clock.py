@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
@@ -64,8 +64,8 @@ class Surroundings:
 
 
 def random_token() -> str:
-    """Give 122 random bits as 32 hexadecimal characters."""
-    return uuid.uuid4().hex
+    """Give 128 random bits as 32 hexadecimal characters."""
+    return os.urandom(16).hex()
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -1,8 +1,7 @@
 """Leases in Valkey or Redis, and the end of a job's work there.
 
-Every script touches one key, so one hash slot; every write has an expiry. Scripts are sent as text (EVAL): the server
-caches them by content, and none can be missing after a failover. Each may be run twice, since the reply to the first
-may have been lost.
+Every script touches one key, so one hash slot; every write has an expiry. Each may be run twice, since the reply to the
+first may have been lost.
 """
 
 from __future__ import annotations

@@ -6,12 +6,14 @@ work as the exchange itself. Whoever asks here tries a connection that was cut o
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from redis import Redis, RedisCluster
-from redis.exceptions import AskError, ResponseError, TryAgainError
+from redis.exceptions import AskError, NoScriptError, ResponseError, TryAgainError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,15 +24,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command on keys of one hash slot; it may be repeated without harm, since the reply to it may be lost."""
+    """One command on keys of one hash slot; it may be repeated without harm, since the reply to it may be lost.
+
+    Attributes:
+        key: one of them.
+        words: as they are sent.
+        text: of the script whose digest is sent; a server that lacks it is sent the text.
+    """
 
     key: str
     words: tuple[str, ...]
+    text: str | None = None
 
     @classmethod
     def script(cls, text: str, key: str, *arguments: str, also: tuple[str, ...] = ()) -> Command:
-        """A Lua script. It is sent as text, so that no server can lack it."""
-        return cls(key, ("EVAL", text, str(1 + len(also)), key, *also, *arguments))
+        """A Lua script, named by its digest: the text would be most of what is sent, and is paid for by the kilobyte."""
+        return cls(key, ("EVALSHA", _digest(text), str(1 + len(also)), key, *also, *arguments), text)
+
+    @property
+    def in_full(self) -> Command:
+        """The same with the script's text, which the server keeps from then on."""
+        return self if self.text is None else Command(self.key, ("EVAL", self.text, *self.words[2:]))
+
+
+@cache
+def _digest(script: str) -> str:
+    return hashlib.sha1(script.encode(), usedforsecurity=False).hexdigest()
 
 
 # The client's own types are missing in what follows.
@@ -45,9 +64,20 @@ class Lines:
     def exchange(self, commands: Sequence[Command]) -> list[Reply]:
         """Send commands, to each server in one write, and give a reply for each; errors of the server are replies.
 
+        Scripts that a server lacks are sent once more, in full: it was started anew, or has forgotten them.
+
         Raises:
             redis.RedisError: OSError: no answer of one of the servers; any command may have been done.
         """
+        replies = self._exchanged(commands)
+        lacking = [place for place, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
+        if lacking:
+            again = self._exchanged([commands[place].in_full for place in lacking])
+            for place, reply in zip(lacking, again, strict=True):
+                replies[place] = reply
+        return replies
+
+    def _exchanged(self, commands: Sequence[Command]) -> list[Reply]:
         replies: list[Reply] = [None] * len(commands)
         asked = self._by_server(commands)
         lent: list[tuple[Any, Any]] = []
@@ -103,7 +133,7 @@ class Lines:
     def _redirected(self, command: Command) -> Reply:
         """A command for a slot that has moved, or is on its way: the client asks its new server."""
         client: Any = self.client
-        return cast("Reply", client.execute_command(*command.words))
+        return cast("Reply", client.execute_command(*command.in_full.words))
 
 
 def packed(commands: Iterable[Command]) -> bytes:

@@ -643,6 +643,27 @@ MUTANTS = (
         "tests/unit/test_redis_connection.py",
     ),
     Mutant(
+        "a script that a server lacks is sent in full",
+        LINES,
+        "        if lacking:\n",
+        "        if False:\n",
+        "tests/unit/test_redis_lines.py",
+    ),
+    Mutant(
+        "a script is sent by its digest once the server knows it",
+        LINES,
+        '("EVALSHA", _digest(text), ',
+        '("EVAL", text, ',
+        "tests/unit/test_redis_lines.py",
+    ),
+    Mutant(
+        "a script for a slot that has moved is sent in full, since its new server may lack it",
+        LINES,
+        "client.execute_command(*command.in_full.words)",
+        "client.execute_command(*command.words)",
+        "tests/unit/test_redis_lines.py",
+    ),
+    Mutant(
         "the connection follows a slot that moved",
         LINES,
         "isinstance(reply, AskError | TryAgainError)",

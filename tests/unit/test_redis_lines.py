@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from tests.fake_redis import ONE, FakeRedis, error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from local.valkey import Valkey
 
 
 def drop(key: str) -> Command:
@@ -121,7 +124,7 @@ def moving() -> Iterator[FakeRedis]:
     def answer(_: int, words: list[str]) -> bytes:
         if (known := server.as_cluster(words)) is not None:
             return known
-        if words[0] == "EVAL" and not told:
+        if words[0] == "EVALSHA" and not told:
             told.append(words[1])
             return error(f"MOVED 1 {server.host}:{server.port}")
         return ONE
@@ -133,5 +136,31 @@ def moving() -> Iterator[FakeRedis]:
 def test_a_command_whose_slot_has_moved_is_sent_after_it_and_the_others_are_not_sent_again(moving: FakeRedis) -> None:
     lines = cluster_of(moving)
     assert lines.exchange([drop("a"), Command.script("return 1", "b"), drop("c")]) == [1, 1, 1]
-    assert moving.count("EVAL") == 2
+    assert [moving.count(command) for command in ("EVALSHA", "EVAL")] == [1, 1]
     assert moving.count("DEL") == 2
+
+
+def test_scripts_that_a_server_lacks_are_sent_in_full_in_one_more_exchange_and_then_by_their_digests() -> None:
+    known: set[str] = set()
+
+    def answer(_: int, words: list[str]) -> bytes:
+        if words[0] == "EVAL":
+            known.add(hashlib.sha1(words[1].encode(), usedforsecurity=False).hexdigest())
+        return error("NOSCRIPT No matching script.") if words[0] == "EVALSHA" and words[1] not in known else ONE
+
+    commands = [drop("a"), Command.script("return 1", "b", "x"), Command.script("return 1.5", "c"), drop("d")]
+    with FakeRedis(answer) as server:
+        lines = lines_of(server)
+        assert lines.exchange(commands) == [1, 1, 1, 1]
+        assert [command for _, command in server.commands] == ["DEL", "EVALSHA", "EVALSHA", "DEL", "EVAL", "EVAL"]
+        assert lines.exchange(commands) == [1, 1, 1, 1]
+        assert server.count("EVAL") == 2
+        assert server.count("DEL") == 4
+
+
+def test_a_server_that_forgets_its_scripts_is_told_them_again(valkey: Valkey) -> None:
+    lines = Lines(Redis(valkey.host, valkey.port, decode_responses=True))
+    script = Command.script("return {KEYS[1], ARGV[1]}", "lease:{k}", "word")
+    for _ in range(2):
+        assert lines.exchange([script]) == [["lease:{k}", "word"]]
+        lines.client.script_flush()
