@@ -19,15 +19,12 @@ if TYPE_CHECKING:
     from shared.tag import Tag
 
 
-_AFTERLIFE = millis(AFTERLIFE)
-
-
 def drop(tag: Tag) -> Command:
     """The command that drops the tag: entries and refill tokens go, a floor stays, and the entry that takes their place."""
     key, fresh = tag_key(tag.name), tag.fresh
     if fresh is None:
-        return Command.script(DROP, key, _text(tag.floor), _AFTERLIFE)
-    return Command.script(REFRESH, key, escaped(fresh.name), _AFTERLIFE, *_written(fresh.entry, fresh.lives))
+        return Command.script(DROP, key, _text(tag.floor), millis(AFTERLIFE))
+    return Command.script(REFRESH, key, escaped(fresh.name), millis(AFTERLIFE), *_written(fresh.entry, fresh.lives))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +75,7 @@ class RedisCache:
         self._eval(DISCARD, tag, name)
 
     def _eval(self, script: str, tag: str, name: str, *arguments: str) -> object:
-        return self.connection.send(Command.script(script, tag_key(tag), escaped(name), _AFTERLIFE, *arguments))
+        return self.connection.send(Command.script(script, tag_key(tag), escaped(name), millis(AFTERLIFE), *arguments))
 
 
 def _written(entry: Loaded, lives: Lives) -> tuple[str, ...]:

@@ -10,13 +10,14 @@ import hashlib
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 from redis import Redis, RedisCluster
 from redis.exceptions import AskError, NoScriptError, ResponseError, TryAgainError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     Client = Redis | RedisCluster
     Reply = object  # or the error that the server answered
@@ -78,17 +79,36 @@ class Lines:
         return replies
 
     def _exchanged(self, commands: Sequence[Command]) -> list[Reply]:
+        client: Any = self.client
+        if isinstance(client, Redis):
+            return self._asked([(client.connection_pool, commands)])
+        places: defaultdict[Any, list[int]] = defaultdict(list)  # by the pool of the server that has their keys
+        for place, command in enumerate(commands):
+            node = client.get_node_from_key(command.key)
+            places[client.get_redis_connection(node).connection_pool].append(place)
+        asked = [(pool, [commands[place] for place in there]) for pool, there in places.items()]
         replies: list[Reply] = [None] * len(commands)
-        asked = self._by_server(commands)
+        for place, reply in zip(chain.from_iterable(places.values()), self._asked(asked), strict=True):
+            moving = isinstance(reply, AskError | TryAgainError)  # the slot is with another server, or on its way there
+            replies[place] = client.execute_command(*commands[place].in_full.words) if moving else reply
+        return replies
+
+    def _lend(self, pool: Any) -> Any:  # noqa: ANN401 - see above
+        """A connection that nobody uses, as it is; else one more from the pool, which opens it."""
+        try:
+            return self._free[pool].pop()
+        except IndexError:
+            return pool.get_connection()
+
+    def _asked(self, parts: Sequence[tuple[Any, Sequence[Command]]]) -> list[Reply]:
+        """Write to the server of each pool, then read from each."""
         lent: list[tuple[Any, Any]] = []
         try:
-            for pool, places in asked.items():
+            for pool, commands in parts:
                 line = self._lend(pool)
                 lent.append((pool, line))
-                line.send_packed_command([packed(commands[place] for place in places)], check_health=False)
-            for (_, line), places in zip(lent, asked.values(), strict=True):
-                for place in places:
-                    replies[place] = _reply(line)
+                line.send_packed_command((packed(commands),), check_health=False)
+            replies = [_reply(line) for (_, line), (_, commands) in zip(lent, parts, strict=True) for _ in commands]
         except BaseException:
             for pool, line in lent:  # what they still have to say answers nobody; the pool opens them again
                 line.disconnect()
@@ -98,12 +118,7 @@ class Lines:
             self._free[pool].append(line)
         if self.closed:
             self.close()
-        if isinstance(self.client, Redis):
-            return replies
-        return [
-            self._redirected(command) if isinstance(reply, AskError | TryAgainError) else reply
-            for command, reply in zip(commands, replies, strict=True)
-        ]
+        return replies
 
     def close(self) -> None:
         """Close what nobody uses, and what is used when that is over."""
@@ -111,29 +126,6 @@ class Lines:
         for lines in list(self._free.values()):
             while lines:
                 lines.pop().disconnect()
-
-    def _by_server(self, commands: Sequence[Command]) -> Mapping[Any, Sequence[int]]:
-        """The places of the commands, by the pool of the server that has their keys."""
-        client: Any = self.client
-        if isinstance(client, Redis):
-            return {client.connection_pool: range(len(commands))}
-        places: defaultdict[Any, list[int]] = defaultdict(list)
-        for place, command in enumerate(commands):
-            node = client.get_node_from_key(command.key)
-            places[client.get_redis_connection(node).connection_pool].append(place)
-        return places
-
-    def _lend(self, pool: Any) -> Any:  # noqa: ANN401 - see above
-        """A connection that nobody uses, as it is; else one more from the pool, which opens it."""
-        try:
-            return self._free[pool].pop()
-        except IndexError:
-            return pool.get_connection()
-
-    def _redirected(self, command: Command) -> Reply:
-        """A command for a slot that has moved, or is on its way: the client asks its new server."""
-        client: Any = self.client
-        return cast("Reply", client.execute_command(*command.in_full.words))
 
 
 def packed(commands: Iterable[Command]) -> bytes:

@@ -90,7 +90,9 @@ def test_a_lease_is_renewed_through_connections_that_are_killed_again_and_again(
     assert killed == 20  # the witness: each renewal found its connection cut
 
 
-def test_no_script_is_missing_after_script_flush(new_valkey: Callable[..., Valkey]) -> None:
+def test_a_script_that_the_server_has_forgotten_is_sent_again_and_nobody_notices(
+    new_valkey: Callable[..., Valkey],
+) -> None:
     server = new_valkey()
     store = store_at(server.port)
     assert store.acquire("order/1", "mine", TTL)
@@ -98,7 +100,7 @@ def test_no_script_is_missing_after_script_flush(new_valkey: Callable[..., Valke
         redis.script_flush()
         assert redis.info("memory")["number_of_cached_scripts"] == 0  # the witness
     assert store.renew("order/1", "mine", TTL)
-    assert refusals(server, "NOSCRIPT") == 0
+    assert refusals(server, "NOSCRIPT") >= 1  # the witness
 
 
 @pytest.mark.parametrize("how", ["frozen", "paused"])

@@ -659,15 +659,15 @@ MUTANTS = (
     Mutant(
         "a script for a slot that has moved is sent in full, since its new server may lack it",
         LINES,
-        "client.execute_command(*command.in_full.words)",
-        "client.execute_command(*command.words)",
+        "client.execute_command(*commands[place].in_full.words)",
+        "client.execute_command(*commands[place].words)",
         "tests/unit/test_redis_lines.py",
     ),
     Mutant(
         "the connection follows a slot that moved",
         LINES,
-        "isinstance(reply, AskError | TryAgainError)",
-        "False",
+        "moving = isinstance(reply, AskError | TryAgainError)",
+        "moving = False",
         "tests/unit/test_redis_lines.py",
     ),
     Mutant(
@@ -1163,8 +1163,8 @@ MUTANTS = (
     Mutant(
         "few hits are compared",
         "shared/cache_reading.py",
-        "if cache.here.random.random() < cache.sample else",
-        "if cache.sample else",
+        "self.cache.sample > 0 and self.cache.here.random.random() < self.cache.sample",
+        "self.cache.sample > 0",
         "tests/unit/test_cache.py",
     ),
     Mutant(
