@@ -34,7 +34,7 @@ SETTLING = timedelta(milliseconds=200)
 _loading: ContextVar[tuple[tuple[object, str, str], ...]] = ContextVar("loading", default=())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Reading:
     """One read. Its token is the refill lease's, however often it looks. `ends`: by the monotonic clock, as far as it may wait."""
 

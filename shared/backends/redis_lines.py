@@ -130,13 +130,15 @@ class Lines:
 
 def packed(commands: Iterable[Command]) -> bytes:
     """Commands in the protocol's form (RESP): each an array of bulk strings. The client's own way knows more kinds of words."""
-    pieces = []
-    for command in commands:
-        pieces.append(b"*%d\r\n" % len(command.words))
-        for word in command.words:
-            text = word.encode()
-            pieces.append(b"$%d\r\n%b\r\n" % (len(text), text))
-    return b"".join(pieces)
+    return b"".join(map(_packed, commands))
+
+
+def _packed(command: Command) -> bytes:
+    text = "".join([f"${len(word)}\r\n{word}\r\n" for word in command.words])
+    if text.isascii():  # a character is a byte
+        return f"*{len(command.words)}\r\n{text}".encode()
+    words = [word.encode() for word in command.words]
+    return b"*%d\r\n" % len(words) + b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in words])
 
 
 def _reply(line: Any) -> Reply:  # noqa: ANN401 - see above
