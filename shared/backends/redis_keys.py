@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -42,11 +43,13 @@ def calls_key(name: str) -> str:
     return f"gate:{{{escaped(name)}}}:calls"
 
 
+@lru_cache(maxsize=1024)  # of the names that a process uses, some are hot
 def escaped(name: str) -> str:
     """The name in characters that have no meaning in a key and that every encoding has."""
     return quote(name, safe="/:", errors="surrogatepass")
 
 
+@lru_cache(maxsize=1024)
 def millis(time: timedelta) -> str:
     """Whole milliseconds, at least one: Redis refuses an expiry of none."""
     return str(max(1, int(time.total_seconds() * 1000)))
