@@ -1,0 +1,28 @@
+"""The measures, a module each; in the order of the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.measures import batch_wait, cache, calls, dynamodb_cpu, leases, pipeline_cpu
+
+if TYPE_CHECKING:
+    from benchmarks.declared import Measure
+
+MEASURES: tuple[Measure, ...] = (
+    batch_wait.MEASURE,
+    calls.MEASURE,
+    pipeline_cpu.MEASURE,
+    dynamodb_cpu.MEASURE,
+    leases.MEASURE,
+    cache.MEASURE,
+)
+
+
+def measure_of(name: str) -> Measure:
+    """The measure of that name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    return {measure.name: measure for measure in MEASURES}[name]
