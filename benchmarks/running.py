@@ -55,7 +55,9 @@ class Runner:
         """
         folder = self.folder / measure.name
         folder.mkdir(parents=True, exist_ok=True)
-        environ = {**child_environment(os.environ, folder), QUICK: str(int(self.quick)), SEED: str(self.seed)}
+        # What packages assets needs this user's own uv; whatever meets AWS's client gets nothing of its settings.
+        base = dict(os.environ) if measure.own_environment else child_environment(os.environ, folder)
+        environ = {**base, QUICK: str(int(self.quick)), SEED: str(self.seed)}
         servers = list(self._serve(measure, folder, environ))
         python = Path(sys.executable) if measure.own_environment else self._peers_python()
         command = _on_core(0 if measure.pinned else None, str(python), "-m", "benchmarks.child", measure.name)

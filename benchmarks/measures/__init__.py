@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.measures import batch_wait, cache, calls, dynamodb_cpu, leases, pipeline_cpu
+from benchmarks.measures import (
+    arrivals,
+    batch_wait,
+    cache,
+    calls,
+    cold_start,
+    dynamodb_cpu,
+    leases,
+    pipeline_cpu,
+    zip_size,
+)
 
 if TYPE_CHECKING:
     from benchmarks.declared import Measure
 
 MEASURES: tuple[Measure, ...] = (
     batch_wait.MEASURE,
+    arrivals.MEASURE,
     calls.MEASURE,
     pipeline_cpu.MEASURE,
     dynamodb_cpu.MEASURE,
     leases.MEASURE,
     cache.MEASURE,
+    cold_start.MEASURE,
+    zip_size.MEASURE,
 )
 
 
