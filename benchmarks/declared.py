@@ -45,7 +45,7 @@ class Target:
     def text(self) -> str:
         """As it stands in a table."""
         sign, bound = ("≤", self.at_most) if self.at_most is not None else ("≥", self.at_least)
-        return f"{'' if self.of is Of.RATIO else 'ours '}{sign} {bound:g}"
+        return f"{'' if self.of is Of.RATIO else 'ours '}{sign} {bound:.3g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Measure:
         explanation: how it is measured, and what that leaves out.
         figures: what it gives, each once.
         stores: servers that are started for it.
-        pinned: whether its process has one core for itself, and its servers the others.
+        pinned: whether its servers keep off the first core, where its workers are.
         own_environment: whether it runs in the project's own environment, since no peer takes part.
     """
 

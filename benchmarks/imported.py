@@ -5,13 +5,15 @@ and then the first job, on the stores that the environment names). Counted is wh
 interpreter: modules, and the bytes of their bytecode and shared objects.
 """
 
-import importlib
-import json
-import os
 import sys
-import time
 
-BARE = frozenset(sys.modules)
+BARE = frozenset(sys.modules)  # before anything is imported that others import, too
+
+import importlib  # noqa: E402 - see above
+import json  # noqa: E402
+import os  # noqa: E402
+import time  # noqa: E402
+
 PEER = (
     "boto3",
     "aws_lambda_powertools.utilities.batch",

@@ -67,7 +67,16 @@ def plain_note(payload: Note, work: UnitOfWork) -> dict[str, str]:
     return note(payload, work)
 
 
-WORKER = Worker("notes", jobs=(note, plain_note))
+@job("pause", lock=lambda note: f"thing/{note.thing}", **OPTIONS)
+def pause(payload: Note, work: UnitOfWork) -> dict[str, str]:
+    """One wait, or none, and one tag invalidated, under one lock; nothing is written but the job's own record."""
+    if payload.wait:
+        time.sleep(payload.wait / 1000)
+    work.invalidate(f"thing/{payload.thing}")
+    return {"written": payload.text}
+
+
+WORKER = Worker("notes", jobs=(note, plain_note, pause))
 
 
 def note_body(name: str, *, wait: int = 0, job_type: str = "note") -> str:

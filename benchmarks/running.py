@@ -60,7 +60,7 @@ class Runner:
         environ = {**base, QUICK: str(int(self.quick)), SEED: str(self.seed)}
         servers = list(self._serve(measure, folder, environ))
         python = Path(sys.executable) if measure.own_environment else self._peers_python()
-        command = _on_core(0 if measure.pinned else None, str(python), "-m", "benchmarks.child", measure.name)
+        command = _on_core(1 if measure.pinned else None, str(python), "-m", "benchmarks.child", measure.name)
         program = Program(f"measure {measure.name}", command, environ, folder / "measure.log", ROOT)
         found: dict[str, Found] = {}
 

@@ -13,6 +13,7 @@ from benchmarks.measures import (
     dynamodb_cpu,
     leases,
     pipeline_cpu,
+    throughput,
     zip_size,
 )
 
@@ -29,6 +30,7 @@ MEASURES: tuple[Measure, ...] = (
     cache.MEASURE,
     cold_start.MEASURE,
     zip_size.MEASURE,
+    throughput.MEASURE,
 )
 
 

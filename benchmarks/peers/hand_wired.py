@@ -94,9 +94,7 @@ class HandWired:
         """Use these stores; without Redis there is neither lock nor cache."""
         self._write, self._redis = write, redis
         self._logger, self._metrics = Logger(service="notes"), Metrics(namespace="peer", service="notes")
-        self._config = config = IdempotencyConfig(
-            event_key_jmespath="idempotency_key", expires_after_seconds=30 * 86400
-        )
+        self.config = config = IdempotencyConfig(event_key_jmespath="idempotency_key", expires_after_seconds=30 * 86400)
         self.process = process = idempotent_function(
             self._process, data_keyword_argument="job", persistence_store=layer, config=config
         )
@@ -125,7 +123,7 @@ class HandWired:
 
     def _wired(self, respond: Handler) -> Handler:
         def handler(event: dict[str, Any], context: Any) -> Any:  # noqa: ANN401 - Lambda's
-            self._config.register_lambda_context(context)
+            self.config.register_lambda_context(context)
             self._logger.append_keys(function_request_id=context.aws_request_id)
             return respond(event, context)
 
