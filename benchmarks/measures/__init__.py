@@ -11,8 +11,10 @@ from benchmarks.measures import (
     calls,
     cold_start,
     dynamodb_cpu,
+    front_door,
     leases,
     pipeline_cpu,
+    relay,
     throughput,
     zip_size,
 )
@@ -31,6 +33,8 @@ MEASURES: tuple[Measure, ...] = (
     cold_start.MEASURE,
     zip_size.MEASURE,
     throughput.MEASURE,
+    front_door.MEASURE,
+    relay.MEASURE,
 )
 
 
