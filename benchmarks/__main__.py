@@ -34,7 +34,10 @@ BUILD = ROOT / "build" / "bench"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run; 0 means that every target is met and nothing has fallen."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.keep and options.quick:
+        parser.error("few rounds are a look, no statement: keep a whole run")
     chosen = [measure for measure in MEASURES if not options.only or measure.name in options.only]
     console = Console(stderr=options.json)
     if options.list:
@@ -51,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     BUILD.mkdir(parents=True, exist_ok=True)
     (BUILD / "bench.json").write_text(written(told), encoding="utf-8")
     plot(chosen, results, BUILD / "bench.png")
-    console.print(f"JSON and plot are in {(BUILD).relative_to(ROOT)}.")
+    console.print(f"JSON and plot are in {BUILD}.")
     if options.json:
         print(json.dumps(told))  # noqa: T201 - the result
     said = failed + complaints(chosen, results, read_results(kept))

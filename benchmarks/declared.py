@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from benchmarks.bench import Bench
 
+Round = TypeVar("Round")
 TOLERANCE = 0.15  # share by which a ratio may be worse than the one kept, before that is a fall
 
 
@@ -60,7 +61,8 @@ class Figure:
         target: the bound; None where the figure is only shown.
         more_is_better: of the values, and so of their ratio.
         tolerance: share by which the ratio (without a peer: ours) may be worse than the one kept.
-        remark: what a reader should know, above all where the peer wins.
+        yardstick: whether the other side is no rival but a measure of size, beside which nothing can be lost.
+        remark: why the peer wins where it does.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Figure:
     target: Target | None = None
     more_is_better: bool = False
     tolerance: float = TOLERANCE
+    yardstick: bool = False
     remark: str = ""
 
 
@@ -84,6 +87,11 @@ class Sample:
     ours: tuple[float, ...]
     peer: tuple[float, ...] = ()
     more: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, ours: Iterable[Round], peer: Iterable[Round], value: Callable[[Round], float]) -> Sample:
+        """One value out of what each round gave."""
+        return cls(tuple(map(value, ours)), tuple(map(value, peer)))
 
 
 @dataclass(frozen=True, slots=True)

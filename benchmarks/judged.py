@@ -71,15 +71,28 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     return medians[cut], medians[-1 - cut]
 
 
+def bounded(figure: Figure) -> Of:
+    """What of a figure is judged: its ratio, unless its target is on ours."""
+    return Of.RATIO if figure.target is None else figure.target.of
+
+
 def is_met(figure: Figure, found: Found) -> bool | None:
     """Whether the target is met; None where there is none."""
     return None if figure.target is None else figure.target.is_met(found.value(figure.target.of))
 
 
+def is_lost(figure: Figure, found: Found) -> bool:
+    """Whether the target is missed, or the peer is better."""
+    if is_met(figure, found) is False:
+        return True
+    if found.ratio is None or figure.yardstick:
+        return False
+    return found.ratio < 1 if figure.more_is_better else found.ratio > 1
+
+
 def has_fallen(figure: Figure, found: Found, kept: Found) -> bool:
     """Whether the ratio (ours where nobody stands beside it) is worse than the one kept by more than its tolerance."""
-    of = Of.OURS if figure.target is not None and figure.target.of is Of.OURS else Of.RATIO
-    now, before = found.value(of), kept.value(of)
+    now, before = found.value(bounded(figure)), kept.value(bounded(figure))
     if figure.more_is_better:
         return now < before * (1 - figure.tolerance)
     return now > before * (1 + figure.tolerance)
@@ -105,7 +118,7 @@ def complaints(
                 )
             before = kept.get(measure.name, {}).get(figure.name)
             if before is not None and has_fallen(figure, now, before):
-                of = Of.OURS if figure.target is not None and figure.target.of is Of.OURS else Of.RATIO
+                of = bounded(figure)
                 said.append(
                     f"{name} has fallen: {now.value(of):.3g}, kept is {before.value(of):.3g}"
                     f" and {figure.tolerance:.0%} are tolerated"

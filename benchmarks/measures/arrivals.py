@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -48,7 +49,7 @@ def run(bench: Bench) -> Mapping[str, Sample]:
     sides = {"ours": side("ours", ours.handle), "peer": side("peer", wired.handler)}
     found = bench.rounds(sides, bench.number(10, 2))
     return {
-        name: Sample(*(tuple(percentile(times, share) for times in found[which]) for which in ("ours", "peer")))
+        name: Sample.of(found["ours"], found["peer"], partial(percentile, share=share))
         for name, share in SHARES.items()
     }
 

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 TIMES = 200  # in a round
 CALLERS = 50
 LOAD = 0.05  # seconds
+DOES_MORE = (
+    "a hit of theirs is a GET; ours is a script that also looks at the soft time, the floor of versions and the refill lease,"
+    " and it counts the hit. It spares a stampede and an old value that comes back, which theirs does not."
+)
 VALUE = json.dumps({"user_id": "user-1", "name": "N" * 100, "email": "n@example.org", "locale": "en", "version": 7})
 
 
@@ -145,8 +149,8 @@ MEASURE = Measure(
         " build takes 50 ms; the peers run as they come, and with the lock that they offer for several processes."
     ),
     figures=(
-        Figure("hit_dogpile", "a hit, p50", "µs", "dogpile.cache", Target(at_most=0.75)),
-        Figure("hit_cashews", "a hit, p50", "µs", "cashews", Target(at_most=0.3)),
+        Figure("hit_dogpile", "a hit, p50", "µs", "dogpile.cache", Target(at_most=0.75), remark=DOES_MORE),
+        Figure("hit_cashews", "a hit, p50", "µs", "cashews", Target(at_most=0.3), remark=DOES_MORE),
         _one("dogpile", "dogpile.cache as it comes"),
         _one("dogpile_lock", "dogpile.cache, distributed lock"),
         _one("cashews", "cashews as it comes"),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 JOBS = 10
 READS = frozenset({"GetItem", "BatchGetItem", "Query"})
 PEER = "hand-wired"
+TOGETHER = "the locks of a batch are taken in one exchange, and given back one job at a time."
 REDIS: Any = Connection
 
 
@@ -96,7 +97,7 @@ def counting(asked: Counter[str]) -> Iterator[None]:
 
 
 def _at_most(name: str, what: str, bound: float) -> Figure:
-    return Figure(name, what, "a job", PEER, Target(Of.OURS, at_most=bound), tolerance=0.0)
+    return Figure(name, what, "a job", PEER, Target(Of.OURS, at_most=bound), tolerance=0.0, remark=TOGETHER)
 
 
 MEASURE = Measure(

@@ -55,17 +55,16 @@ def run(bench: Bench) -> Mapping[str, Sample]:
         "relay": partial(_relayed, relay, numbers),
     }
     found = bench.rounds(sides, bench.number(30, 5))
-    others = tuple(OPERATIONS / seconds for seconds in found["peer"])
-    whole = zip(found["ours"], found["relay"], strict=True)
+    whole = tuple(map(sum, zip(found["ours"], found["relay"], strict=True)))
     return {
-        "accepted": Sample(tuple(OPERATIONS / seconds for seconds in found["ours"]), others),
-        "accepted_and_sent": Sample(tuple(OPERATIONS / (door + sent) for door, sent in whole), others),
+        "accepted": Sample.of(found["ours"], found["peer"], lambda seconds: OPERATIONS / seconds),
+        "accepted_and_sent": Sample.of(whole, found["peer"], lambda seconds: OPERATIONS / seconds),
     }
 
 
 def request(number: int) -> dict[str, Any]:
     """A request of API Gateway's, with a key of its own."""
-    event = copy.deepcopy(ACCEPT)
+    event: dict[str, Any] = copy.deepcopy(ACCEPT)
     event["requestContext"]["http"]["path"] = event["rawPath"] = PATH
     event["headers"]["idempotency-key"] = f"k{number}"
     event["pathParameters"] = {"job_type": "sync-inventory"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,10 @@ BATCH = 10
 LEASE = timedelta(seconds=30)
 RATE = 200  # leases a second
 PEER = "redis-py Lock"
+SENT_WHOLE = (
+    "ours sends two scripts as text, each with its owner's check, where the peer's acquire is a plain SET; and it measures"
+    " validity and tells the renewing thread, which the peer has not."
+)
 
 
 def run(bench: Bench) -> Mapping[str, Sample]:
@@ -69,11 +74,8 @@ def run(bench: Bench) -> Mapping[str, Sample]:
         number = bench.number(10, 3)
         arrived = bench.rounds({"ours": lambda: _arrivals(ours), "peer": lambda: _arrivals(peer)}, number)
     percentiles = {
-        name: Sample(
-            tuple(percentile(times, share) for times in arrived["ours"]),
-            tuple(percentile(times, share) for times in arrived["peer"]),
-        )
-        for name, share in (("arriving_p50", 0.5), ("arriving_p95", 0.95), ("arriving_p99", 0.99))
+        f"arriving_{name}": Sample.of(arrived["ours"], arrived["peer"], partial(percentile, share=share))
+        for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
     }
     return {
         "single": Sample(found["ours"], found["peer"]),
@@ -105,12 +107,12 @@ MEASURE = Measure(
         " schedule fixed beforehand, 200 a second, and latency counts from when a call was due."
     ),
     figures=(
-        Figure("single", "acquire and release, p50", "µs", PEER, Target(at_most=0.85)),
+        Figure("single", "acquire and release, p50", "µs", PEER, Target(at_most=0.85), remark=SENT_WHOLE),
         Figure("batch", "the same for each lease of a batch of ten", "µs", PEER, Target(at_most=0.3)),
-        Figure("store", "the two commands alone, without the renewing thread", "µs", PEER),
-        Figure("arriving_p50", "200 arrivals a second, p50", "ms", PEER, tolerance=0.5),
-        Figure("arriving_p95", "200 arrivals a second, p95", "ms", PEER, tolerance=1.0),
-        Figure("arriving_p99", "200 arrivals a second, p99", "ms", PEER, tolerance=1.0),
+        Figure("store", "the two commands alone, without the renewing thread", "µs", PEER, remark=SENT_WHOLE),
+        Figure("arriving_p50", "200 arrivals a second, p50", "ms", PEER, tolerance=0.5, remark=SENT_WHOLE),
+        Figure("arriving_p95", "200 arrivals a second, p95", "ms", PEER, tolerance=1.0, remark=SENT_WHOLE),
+        Figure("arriving_p99", "200 arrivals a second, p99", "ms", PEER, tolerance=1.0, remark=SENT_WHOLE),
     ),
     run=run,
     stores=frozenset({Store.VALKEY}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from functools import partial
 from itertools import count
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.declared import Figure, Measure, Sample, Store, Target
@@ -54,8 +55,8 @@ def run(bench: Bench) -> Mapping[str, Sample]:
 
     found = bench.rounds({"ours": partial(rates, ours), "peer": partial(rates, peer)}, bench.number(20, 4))
     return {
-        name: Sample(*(tuple(each[place] for each in found[side]) for side in ("ours", "peer")))
-        for place, name in enumerate(("wall", "cpu"))
+        "wall": Sample.of(found["ours"], found["peer"], itemgetter(0)),
+        "cpu": Sample.of(found["ours"], found["peer"], itemgetter(1)),
     }
 
 

@@ -46,11 +46,17 @@ class Pair:
 
 
 POLLING, HANDED = "we poll moto's SQS, too", "batches are handed to us, as by Lambda"
+IN_ONE_PROCESS = (
+    "the peer's jobs are spread over its threads as they come, ours by batches: a batch ends with its slowest job, and begins"
+    " and ends its threads. See CPU of the pipeline."
+)
 BARE = "bare, the peer promises nothing: no idempotency, no lock, no invalidation. We keep all of it."
 PAIRS = {
     "celery": Pair("ours", POLLING, "celery", "Celery on SQS, equal guarantees", has_target=True),
     "celery_bare": Pair("ours", POLLING, "celery_bare", "Celery on SQS, bare", has_target=False, remark=BARE),
-    "dramatiq": Pair("handed", HANDED, "dramatiq", "Dramatiq on Redis, equal guarantees", has_target=True),
+    "dramatiq": Pair(
+        "handed", HANDED, "dramatiq", "Dramatiq on Redis, equal guarantees", has_target=True, remark=IN_ONE_PROCESS
+    ),
     "dramatiq_bare": Pair("handed", HANDED, "dramatiq_bare", "Dramatiq on Redis, bare", has_target=False, remark=BARE),
     "dramatiq_polling": Pair(
         "ours",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from benchmarks.load import Load, Meter
 
 
-@setup_logging.connect
+@setup_logging.connect  # type: ignore[untyped-decorator]  # Celery is not here where types are checked
 def log_nothing(**_: object) -> None:
     """Leave logging alone: else each line of the task's own logger is written once more."""
 

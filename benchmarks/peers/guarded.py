@@ -51,4 +51,5 @@ def _guarded() -> Callable[..., Any]:
     redis = Redis(port=int(os.environ["BENCH_VALKEY_PORT"]))
     wired = HandWired(layer, lambda thing, text: None, redis)  # noqa: ARG005 - as above
     wired.config.register_lambda_context(Context())  # type: ignore[arg-type]  # tells how long an attempt may hold its key
-    return wired.process
+    process: Callable[..., Any] = wired.process
+    return process

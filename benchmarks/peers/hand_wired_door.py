@@ -36,7 +36,7 @@ def front_door(dynamodb: Any, sqs: Any, table: str, url: str) -> Callable[[dict[
     app, logger, metrics = APIGatewayHttpResolver(), Logger(service="door"), Metrics(namespace="peer", service="door")
     config = IdempotencyConfig(event_key_jmespath="[owner, key]", expires_after_seconds=30 * 86400)
 
-    @idempotent_function(
+    @idempotent_function(  # type: ignore[untyped-decorator]  # Powertools gives it no types
         data_keyword_argument="request",
         persistence_store=DynamoDBPersistenceLayer(table, boto3_client=dynamodb),
         config=config,
@@ -46,7 +46,7 @@ def front_door(dynamodb: Any, sqs: Any, table: str, url: str) -> Callable[[dict[
         sqs.send_message(QueueUrl=url, MessageBody=json.dumps({**request, "operation_id": operation}))
         return {"operation_id": operation, "job_type": request["job_type"], "status": "pending"}
 
-    @app.post("/operations/<job_type>")  # type: ignore[untyped-decorator]  # Powertools gives it no types
+    @app.post("/operations/<job_type>")
     def start(job_type: str) -> Response[str]:
         event = app.current_event
         try:
