@@ -36,8 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run; 0 means that every target is met and nothing has fallen."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    if options.keep and options.quick:
-        parser.error("few rounds are a look, no statement: keep a whole run")
+    if options.keep and (options.quick or options.only):
+        parser.error("a part, or few rounds, are a look and no statement: keep a whole run")
     chosen = [measure for measure in MEASURES if not options.only or measure.name in options.only]
     console = Console(stderr=options.json)
     if options.list:
@@ -59,10 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(json.dumps(told))  # noqa: T201 - the result
     said = failed + complaints(chosen, results, read_results(kept))
     if options.keep and not failed:
-        told["results"] = {**kept.get("results", {}), **told["results"]}
         KEPT.write_text(written(told), encoding="utf-8")
     for sentence in said:
-        console.print(f"[red]{sentence}[/]")
+        console.print(sentence, style="red", markup=False)
     return int(bool(said))
 
 

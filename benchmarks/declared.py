@@ -45,8 +45,12 @@ class Target:
     @property
     def text(self) -> str:
         """As it stands in a table."""
-        sign, bound = ("≤", self.at_most) if self.at_most is not None else ("≥", self.at_least)
-        return f"{'' if self.of is Of.RATIO else 'ours '}{sign} {bound:.3g}"
+        return f"{'' if self.of is Of.RATIO else 'ours '}{'≥' if self.at_most is None else '≤'} {self.bound:.3g}"
+
+    @property
+    def bound(self) -> float:
+        """The bound itself."""
+        return (self.at_least or 0.0) if self.at_most is None else self.at_most
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,7 @@ class Figure:
         more_is_better: of the values, and so of their ratio.
         tolerance: share by which the ratio (without a peer: ours) may be worse than the one kept.
         yardstick: whether the other side is no rival but a measure of size, beside which nothing can be lost.
+        drawn: whether it is in the plot; not where many say the same.
         remark: why the peer wins where it does.
     """
 
@@ -73,6 +78,7 @@ class Figure:
     more_is_better: bool = False
     tolerance: float = TOLERANCE
     yardstick: bool = False
+    drawn: bool = True
     remark: str = ""
 
 

@@ -55,16 +55,17 @@ def page(kept: Mapping[str, Any]) -> str:
 
 def _losses(results: Mapping[str, Mapping[str, Found]]) -> Iterator[str]:
     """A line for each figure whose target is missed or whose peer is better, those for one reason together."""
-    by_reason: dict[str, list[str]] = {}
+    by_reason: dict[tuple[str, str], list[str]] = {}
     for measure in MEASURES:
         for figure, found in _found(measure, results.get(measure.name, {})):
             if is_lost(figure, found):
-                said = f"{measure.name}/{figure.name} {number(found.value(bounded(figure)))}{_asked(figure)}"
-                by_reason.setdefault(figure.remark, []).append(said)
+                asked = "" if figure.target is None else f" ({figure.target.text} is asked)"
+                said = f"{figure.name} {number(found.value(bounded(figure)))}{asked}"
+                by_reason.setdefault((measure.name, figure.remark), []).append(said)
     if not by_reason:
         yield "Nowhere in this run."
-    for reason, names in by_reason.items():
-        yield f"- {', '.join(names)}: {reason}"
+    for (name, reason), figures in by_reason.items():
+        yield f"- `{name}`: {', '.join(figures)}. {reason}"
 
 
 def _section(measure: Measure, results: Mapping[str, Found]) -> Iterator[str]:
@@ -91,10 +92,6 @@ def _section(measure: Measure, results: Mapping[str, Found]) -> Iterator[str]:
 
 def _found(measure: Measure, results: Mapping[str, Found]) -> Iterator[tuple[Figure, Found]]:
     return ((figure, results[figure.name]) for figure in measure.figures if figure.name in results)
-
-
-def _asked(figure: Figure) -> str:
-    return "" if figure.target is None else f" ({figure.target.text} is asked)"
 
 
 def main() -> int:

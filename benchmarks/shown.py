@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 GOOD, BAD, PLAIN = "#2a7f62", "#b5413c", "#6b7785"
 LIBRARIES = ("aws-lambda-powertools", "boto3", "pydantic", "redis")
-WIDE, LINE_HEIGHT = 10, 0.32  # inches
+WIDE, LINE_HEIGHT = 10, 0.28  # inches
 
 
 def number(value: float | None) -> str:
@@ -105,32 +105,41 @@ def read_results(kept: Mapping[str, Any]) -> dict[str, dict[str, Found]]:
 
 
 def plot(measures: Sequence[Measure], results: Results, path: Path) -> None:
-    """Ratios on a logarithmic axis, so that half and double look alike: left of the line we need or do less."""
+    """What we need for each of the peer's, on a logarithmic axis so that half and double look alike."""
     rows = [
-        (f"{measure.name}: {figure.what}", figure, found)
+        (f"{measure.name}: {figure.what}, {figure.unit}\nbeside {figure.peer}", figure, found)
         for measure in measures
         for figure in measure.figures
-        if (found := results.get(measure.name, {}).get(figure.name)) is not None and found.ratio
+        if figure.drawn and (found := results.get(measure.name, {}).get(figure.name)) is not None and found.ratio
     ][::-1]
-    with mpl.rc_context({"font.size": 8, "svg.hashsalt": "bench"}):
+    with mpl.rc_context({"font.size": 8}):
         canvas = Canvas(figsize=(WIDE, 1 + LINE_HEIGHT * len(rows)), layout="constrained")
         axes = canvas.add_subplot()
         for place, (_, figure, found) in enumerate(rows):
             met = is_met(figure, found)
             colour = PLAIN if met is None else GOOD if met else BAD
-            axes.plot([found.low or 0, found.high or 0], [place, place], color=colour, linewidth=2)
-            axes.plot([found.ratio or 0], [place], "o", color=colour, markersize=4)
+            axes.plot(
+                [_drawn(figure, found.low), _drawn(figure, found.high)], [place, place], color=colour, linewidth=2
+            )
+            axes.plot([_drawn(figure, found.ratio)], [place], "o", color=colour, markersize=4)
             target = figure.target
             if target is not None and target.of is Of.RATIO:
-                bound = target.at_most if target.at_most is not None else target.at_least
-                axes.plot([bound or 0], [place], "|", color="black", markersize=11)
+                axes.plot([_drawn(figure, target.bound)], [place], "|", color="black", markersize=11)
         axes.axvline(1, color="black", linewidth=0.6)
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_yticks(range(len(rows)), [f"{name}\nbeside {figure.peer}" for name, figure, _ in rows], fontsize=6)
-        axes.set_xlabel("ours / peer, median and 95 % interval; | is the target, green meets it, red misses it")
+        axes.set_yticks(range(len(rows)), [name for name, *_ in rows], fontsize=6)
+        axes.set_ylim(-0.7, len(rows) - 0.3)
+        axes.set_title("left of 1 we are better; | is the target, green meets it, red misses it", fontsize=8)
+        axes.set_xlabel("ours / peer, or peer / ours where more is better: median and 95 % interval")
         canvas.savefig(path, dpi=130, metadata={"Software": None})
+
+
+def _drawn(figure: Figure, ratio: float | None) -> float:
+    """A ratio so that less is better."""
+    value = ratio or 1.0
+    return 1 / value if figure.more_is_better else value
 
 
 def _fields(found: Found) -> dict[str, Any]:

@@ -29,7 +29,7 @@ TIMES = 200  # in a round
 CALLERS = 50
 LOAD = 0.05  # seconds
 DOES_MORE = (
-    "a hit of theirs is a GET; ours is a script that also looks at the soft time, the floor of versions and the refill lease,"
+    "A hit of theirs is a GET; ours is a script that also looks at the soft time, the floor of versions and the refill lease,"
     " and it counts the hit. It spares a stampede and an old value that comes back, which theirs does not."
 )
 VALUE = json.dumps({"user_id": "user-1", "name": "N" * 100, "email": "n@example.org", "locale": "en", "version": 7})

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 JOBS = 10
 READS = frozenset({"GetItem", "BatchGetItem", "Query"})
 PEER = "hand-wired"
-TOGETHER = "the locks of a batch are taken in one exchange, and given back one job at a time."
+TOGETHER = "The locks of a batch are taken in one exchange, and given back one job at a time."
 REDIS: Any = Connection
 
 

@@ -22,7 +22,7 @@ JOBS = 10
 BATCHES = 30  # in a round
 PEER = "hand-wired, stub store"
 REMARK = (
-    "the peer's function has no versions, attempts, fencing, deadlines, outbox or lease to keep, and runs its records on one"
+    "The peer's function has no versions, attempts, fencing, deadlines, outbox or lease to keep, and runs its records on one"
     " thread. Ours pays for those values, and for ten threads that share one interpreter lock."
 )
 

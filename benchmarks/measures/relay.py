@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.declared import Figure, Measure, Sample, Store, Target
-from benchmarks.measures.front_door import posted
+from benchmarks.measures.front_door import empty, posted
 from functions import outbox_relay
 from shared.backends.aws import client
 from shared.settings import Settings
@@ -50,6 +50,7 @@ def run(bench: Bench) -> Mapping[str, Sample]:
         begun = time.perf_counter(), time.process_time()
         send(event)
         ended = time.perf_counter(), time.process_time()
+        empty(sqs, url)
         wall, cpu = (after - before for before, after in zip(begun, ended, strict=True))
         return BATCH / wall, BATCH / cpu
 

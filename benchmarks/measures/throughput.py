@@ -47,10 +47,10 @@ class Pair:
 
 POLLING, HANDED = "we poll moto's SQS, too", "batches are handed to us, as by Lambda"
 IN_ONE_PROCESS = (
-    "the peer's jobs are spread over its threads as they come, ours by batches: a batch ends with its slowest job, and begins"
+    "The peer's jobs are spread over its threads as they come, ours by batches: a batch ends with its slowest job, and begins"
     " and ends its threads. See CPU of the pipeline."
 )
-BARE = "bare, the peer promises nothing: no idempotency, no lock, no invalidation. We keep all of it."
+BARE = "Bare, the peer promises nothing: no idempotency, no lock, no invalidation. We keep all of it."
 PAIRS = {
     "celery": Pair("ours", POLLING, "celery", "Celery on SQS, equal guarantees", has_target=True),
     "celery_bare": Pair("ours", POLLING, "celery_bare", "Celery on SQS, bare", has_target=False, remark=BARE),
@@ -64,7 +64,7 @@ PAIRS = {
         "dramatiq",
         "Dramatiq on Redis, equal guarantees",
         has_target=False,
-        remark="the peer's queue is a real Valkey, ours here is moto: the wall says more of moto than of either.",
+        remark="The peer's queue is a real Valkey, ours here is moto: the wall says more of moto than of either.",
     ),
 }
 PATIENCE = 150
@@ -73,7 +73,7 @@ PATIENCE = 150
 def run(bench: Bench) -> Mapping[str, Sample]:
     """Run each worker in turn, each time in a fresh process with a queue of its own."""
     numbers = count()
-    jobs, warm = bench.number(300, 100), bench.number(50, 20)
+    jobs, warm = bench.number(200, 100), bench.number(30, 20)
 
     def rates(module: str, load: Load) -> dict[str, float]:
         environ = {**os.environ, "BENCH_QUEUE": f"notes-{next(numbers)}"}
@@ -88,7 +88,7 @@ def run(bench: Bench) -> Mapping[str, Sample]:
         for side, (module, guarded, polled) in SIDES.items()
         for kind, wait in WAITS.items()
     }
-    found = bench.rounds(sides, bench.number(4, 1))
+    found = bench.rounds(sides, bench.number(5, 1))
 
     def column(side: str, kind: str, what: str) -> tuple[float, ...]:
         return tuple(each[what] for each in found[f"{side} {kind}"])

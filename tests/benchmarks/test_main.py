@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks import __main__ as bench
 from benchmarks.judged import Found
+from benchmarks.measures import relay
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,14 +21,15 @@ Run = Callable[..., int]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """`make bench ARGS="--only relay"`, as if it had measured that."""
+    """`make bench` of one measure, as if it had measured that."""
     monkeypatch.setattr(bench, "KEPT", tmp_path / "kept.json")
     monkeypatch.setattr(bench, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(bench, "MEASURES", [relay.MEASURE])
     monkeypatch.setattr(bench, "plot", lambda *_: None)
 
     def run(found: dict[str, Found], *words: str, failed: tuple[str, ...] = ()) -> int:
         monkeypatch.setattr(bench, "_run_all", lambda *_, **__: ({"relay": found}, list(failed)))
-        return bench.main(["--only", "relay", *words])
+        return bench.main(words)
 
     return run
 
@@ -42,6 +44,7 @@ def test_a_ratio_that_falls_beyond_its_tolerance_fails_and_is_named(
 
 
 def test_a_target_that_is_missed_fails(run: Run) -> None:
+    assert run(GOOD) == 0
     assert run({**GOOD, "wall": Found(9, 10, 0.9)}) == 1
 
 
@@ -50,9 +53,10 @@ def test_a_measure_that_cannot_be_run_fails_and_keeps_nothing(run: Run) -> None:
     assert not bench.KEPT.exists()
 
 
-def test_a_look_is_not_kept(run: Run) -> None:
+@pytest.mark.parametrize("words", [("--quick",), ("--only", "relay")])
+def test_a_look_or_a_part_is_not_kept(run: Run, words: tuple[str, ...]) -> None:
     with pytest.raises(SystemExit):
-        run(GOOD, "--keep", "--quick")
+        run(GOOD, "--keep", *words)
 
 
 def test_what_is_kept_is_where_on_what_and_when_it_was_measured(run: Run) -> None:
@@ -61,9 +65,3 @@ def test_what_is_kept_is_where_on_what_and_when_it_was_measured(run: Run) -> Non
     assert kept["results"]["relay"]["cpu"]["ratio"] == 3.0
     assert {"machine", "python", "versions", "commit", "date", "seed"} <= kept.keys()
     assert {"celery", "dramatiq", "dogpile-cache", "cashews", "boto3", "redis"} <= kept["versions"].keys()
-
-
-def test_keeping_a_part_leaves_the_rest_as_it_was(run: Run) -> None:
-    bench.KEPT.write_text(json.dumps({"results": {"leases": {"single": {"ours": 1, "ratio": 0.8}}}}))
-    run(GOOD, "--keep")
-    assert set(json.loads(bench.KEPT.read_text())["results"]) == {"leases", "relay"}
