@@ -14,7 +14,7 @@ ENVIRONMENT := .venv/.made
 unexport PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help demo demo-import local dashboard test check audit synth simulate clients faults soak drill e2e permissions bench-import mutants api openapi contract format clean
+.PHONY: help demo demo-import local dashboard test check audit synth simulate clients faults soak drill e2e permissions bench bench-quick bench-import mutants api openapi contract format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -67,6 +67,12 @@ e2e: $(ENVIRONMENT) ## the life of a stack on the stand-in: deploy, situations, 
 permissions: $(ENVIRONMENT) ## plays everything on a stand-in that writes down each call of a function; docs/permissions.md
 	$(PYTHON) -m tests.permissions
 
+bench: $(ENVIRONMENT) ## beside the peers, a quarter of an hour; fails when something has fallen: ARGS="--only leases", "--keep"
+	@$(PYTHON) -m benchmarks $(ARGS)
+
+bench-quick: $(ENVIRONMENT) ## the same with few rounds: a look, no statement
+	@$(PYTHON) -m benchmarks --quick $(ARGS)
+
 bench-import: $(ENVIRONMENT) ## memory of an import by the size of its file: ARGS="--rows 10000 1000000"
 	@$(PYTHON) -m benchmarks.import_memory $(ARGS)
 
@@ -87,7 +93,7 @@ format: $(ENVIRONMENT) ## put the code into shape
 	.venv/bin/ruff check --fix-only .
 
 clean: ## remove what was built and installed
-	rm -rf build node_modules .venv .tools audit/tools/.venv local/standin/.venv
+	rm -rf build node_modules .venv .tools audit/tools/.venv benchmarks/peers/.venv local/standin/.venv
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
