@@ -26,7 +26,11 @@ from tests.world import NotingQueue, body, event, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
 
+    from shared.commit import Commit
+    from shared.job_record import Hold
+    from shared.lease import LeaseStore
     from shared.unit_of_work import UnitOfWork
 
 THINGS = Table("things", key="id")
@@ -89,17 +93,28 @@ def batch(bodies: Iterable[str]) -> dict[str, Any]:
     return event(*(record_of(text, f"m{place}") for place, text in enumerate(bodies)))
 
 
-def in_process() -> Consumer:
-    """The consumer with the stores that ship for tests; telemetry is the product's."""
+class Committing(MemoryDatabase):
+    """The shipped store, whose commits take about as long as a transaction of DynamoDB does."""
+
+    TAKES = 0.01  # seconds
+
+    def commit(self, hold: Hold, commit: Commit, now: datetime) -> None:
+        """Wait, as for an answer, and commit."""
+        time.sleep(self.TAKES)
+        super().commit(hold, commit, now)
+
+
+def in_process(database: MemoryDatabase | None = None, leases: LeaseStore | None = None) -> Consumer:
+    """The consumer with the stores that ship for tests, or with these; telemetry is the product's."""
     clock = SystemClock()
-    database, cache, gates = MemoryDatabase(clock), MemoryCache(clock), MemoryGates(clock)
+    database, gates = database or MemoryDatabase(clock), MemoryGates(clock)
     runtime = assemble(
         WORKER,
         records=database,
         items=database,
         outbox=database,
         parts=database,
-        leases=cache,
+        leases=leases or MemoryCache(clock),
         gates=gates,
         queue=NotingQueue(),
         transport=MemoryTransport(),

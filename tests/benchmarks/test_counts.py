@@ -30,11 +30,7 @@ def counted(aws_endpoint: str, valkey: Valkey) -> dict[str, Found]:
 
 
 @pytest.mark.parametrize("figure", calls.MEASURE.figures, ids=lambda figure: figure.name)
-def test_a_job_asks_for_no_more_than_is_promised(
-    figure: Figure, counted: dict[str, Found], request: pytest.FixtureRequest
-) -> None:
-    if figure.name == "redis_batch":
-        request.applymarker(pytest.mark.xfail(reason="leases of a batch are given back one by one", strict=True))
+def test_a_job_asks_for_no_more_than_is_promised(figure: Figure, counted: dict[str, Found]) -> None:
     assert is_met(figure, counted[figure.name])
 
 
