@@ -70,7 +70,7 @@ def run(bench: Bench) -> Mapping[str, Sample]:
         "dynamodb": _sample(found, "", "calls", 1),
         "dynamodb_batch": _sample(found, " together", "calls", JOBS),
         "redis": _sample(found, "", "exchanges", 1),
-        "redis_batch": Sample(_together(bench), (found["peer together"]["exchanges"] / JOBS,)),
+        "redis_batch": Sample(_together(bench), (found["peer together"]["exchanges"] / JOBS,) * BATCHES),
     }
 
 
