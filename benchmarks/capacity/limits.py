@@ -12,6 +12,8 @@ from benchmarks.capacity.invocation import cycle_seconds, jobs_of_a_slot
 from benchmarks.capacity.shape import Origin
 from benchmarks.cost import SHORT
 from infra.names import camel
+from shared.gate import MOST_CALLS
+from shared.rate import MOST_A_SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from benchmarks.capacity.shape import Shape
 
 NO_LIMIT = math.inf
+INDEX_WRITES_OF_A_MESSAGE = 2 * quotas.INDEX_WRITE.value  # it enters the index of waiting messages, and leaves it
 
 
 class Kind(StrEnum):
@@ -128,17 +131,18 @@ def _of_the_dependency(shape: Shape, deployment: Deployment) -> Iterator[Limit]:
         return
     name = shape.dependency.name
     if deployment.call_rate is not None:
-        allowed = shape.dependency.rate
+        allowed, by_contract = shape.dependency.rate, f'Dependency("{name}", rate=), by its contract'
         yield Limit(
             "rate of the outside system",
             Kind.RATE,
             deployment.call_rate,
-            f'Dependency("{name}", rate=), by its contract',
+            by_contract if deployment.call_rate < MOST_A_SECOND else "none: shared/rate.py takes no higher rate",
             burst=(0 if allowed is None else allowed.burst - 1) / deployment.call_rate,
         )
     if deployment.calls_at_once is not None and shape.call:
         calls = deployment.calls_at_once / shape.call
-        setting = f'Dependency("{name}", concurrency=), by its contract'
+        by_contract = f'Dependency("{name}", concurrency=), by its contract'
+        setting = by_contract if deployment.calls_at_once < MOST_CALLS else "none: shared/gate.py takes no more calls"
         yield Limit("calls at one time", Kind.RATE, calls, setting, burst=shape.call)
     yield Limit(
         "hash slot of the dependency's gate",
@@ -170,7 +174,9 @@ def _of_tables(shape: Shape, deployment: Deployment) -> Iterator[Limit]:
     if shape.unended_writes:
         yield Limit("index of unended jobs", Kind.RATE, keys / shape.unended_writes, setting)
     if shape.messages:
-        yield Limit("index of waiting messages", Kind.RATE, keys / (2 * shape.messages), setting)
+        yield Limit(
+            "index of waiting messages", Kind.RATE, keys / (INDEX_WRITES_OF_A_MESSAGE * shape.messages), setting
+        )
     if deployment.hottest:
         of_one = quotas.PARTITION_WRITES.value / max(shape.items_writes, 1)
         yield Limit("partition of one item", Kind.RATE, of_one / deployment.hottest, "none: fewer jobs for one item")
@@ -203,7 +209,7 @@ def relay_seconds(deployment: Deployment) -> float:
 def _of_the_door(shape: Shape, deployment: Deployment) -> Iterator[Limit]:
     if shape.origin is not Origin.FRONT_DOOR:
         return
-    setting = "identity.requests_per_second in cdk.json, of all job types together"
+    setting = "identity.requests_per_second in cdk.json, of all job types together, up to 10,000"
     yield Limit("requests of the front door", Kind.DOOR, deployment.door_requests, setting)
     setting = 'API Gateway quota "Throttle quota per account"'
     yield Limit("requests of API Gateway", Kind.DOOR, deployment.api_requests, setting)

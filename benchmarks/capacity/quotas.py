@@ -87,9 +87,7 @@ TABLE_DOUBLES = timedelta(
     minutes=30
 )  # the previous peak, within which twice as much may throttle: on-demand-capacity-mode.html
 TRANSACTION_FACTOR = Quota(2, "units for each that a transaction writes", f"{_DYNAMODB}transaction-apis.html")
-INDEX_UPDATE = Quota(
-    2, "writes of an index, one to delete and one to put, where its key changes", f"{_DYNAMODB}GSI.html"
-)
+INDEX_WRITE = Quota(1, "write units of an index where an item enters or leaves it", f"{_DYNAMODB}GSI.html")
 # A hot key of an index throttles the writes of its table: gsi-throttling.html
 
 # API Gateway, HTTP APIs

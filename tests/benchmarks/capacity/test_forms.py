@@ -10,8 +10,9 @@ import pytest
 from benchmarks.capacity import quotas
 from benchmarks.capacity.arrivals import bursts, poisson
 from benchmarks.capacity.fluid import drain_seconds, flow
+from benchmarks.capacity.seen import Seen, Timing
 from benchmarks.capacity.shape import Origin
-from benchmarks.capacity.simulation import Seen, Simulation, Timing
+from benchmarks.capacity.simulation import Simulation
 from benchmarks.capacity.spread import Spread
 from tests.benchmarks.capacity.cases import plain, seeded, wide
 
@@ -103,12 +104,12 @@ def test_both_forms_agree_on_a_backlog_behind_the_concurrency() -> None:
 
 
 def test_both_forms_agree_on_a_backlog_behind_a_rate() -> None:
-    # One key of the index takes a thousand writes a second, and a job makes four.
-    drawn = run(400, 60, origin=Origin.FRONT_DOOR, index_keys=1, max_concurrency=100)
-    fluid = flow(plain(origin=Origin.FRONT_DOOR), wide(index_keys=1, max_concurrency=100), 400, seconds=60)
-    assert fluid.done == pytest.approx(250)
-    assert drawn.throughput(20, 60) == pytest.approx(250, rel=0.03)
-    assert len(drawn.ended) / 60 == pytest.approx(250, rel=0.05)
+    # One key of the index takes a thousand writes a second, and a job makes two.
+    drawn = run(800, 40, origin=Origin.FRONT_DOOR, index_keys=1, max_concurrency=100)
+    fluid = flow(plain(origin=Origin.FRONT_DOOR), wide(index_keys=1, max_concurrency=100), 800, seconds=40)
+    assert fluid.done == pytest.approx(500)
+    assert drawn.throughput(20, 40) == pytest.approx(500, rel=0.03)
+    assert len(drawn.ended) / 40 == pytest.approx(500, rel=0.05)
 
 
 def test_both_forms_agree_on_how_a_mapping_grows_under_a_sudden_load() -> None:

@@ -60,7 +60,7 @@ def test_a_table_bounds_the_rate_by_its_quota_and_begins_with_what_a_new_one_tak
 
 
 def test_an_index_of_eight_keys_is_eight_partitions() -> None:
-    assert bound("index of unended", Origin.FRONT_DOOR, index_keys=8) == pytest.approx(8 * 1000 / 4)
+    assert bound("index of unended", Origin.FRONT_DOOR, index_keys=8) == pytest.approx(8 * 1000 / 2)
     assert bound("index of waiting", Origin.FRONT_DOOR, index_keys=8) == pytest.approx(8 * 1000 / 2)
 
 
