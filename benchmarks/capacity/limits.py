@@ -156,9 +156,7 @@ def _table(title: str, units: float, most: float, first: float) -> Limit:
     setting = 'DynamoDB quota "Table-level throughput"; before a peak the table\'s warm throughput'
     if not units:
         return Limit(title, Kind.RATE, NO_LIMIT, setting)
-    return Limit(
-        title, Kind.RATE, most / units, setting, first=first / units, doubles=quotas.TABLE_DOUBLES.total_seconds()
-    )
+    return Limit(title, Kind.RATE, most / units, setting, first=first / units, doubles=quotas.TABLE_DOUBLES.value)
 
 
 def _of_tables(shape: Shape, deployment: Deployment) -> Iterator[Limit]:
@@ -178,7 +176,10 @@ def _of_tables(shape: Shape, deployment: Deployment) -> Iterator[Limit]:
             "index of waiting messages", Kind.RATE, keys / (INDEX_WRITES_OF_A_MESSAGE * shape.messages), setting
         )
     if deployment.hottest:
-        of_one = quotas.PARTITION_WRITES.value / max(shape.items_writes, 1)
+        of_one = min(
+            quotas.PARTITION_WRITES.value / max(shape.items_writes, 1),
+            quotas.PARTITION_READS.value / max(shape.items_reads, 1),
+        )
         yield Limit("partition of one item", Kind.RATE, of_one / deployment.hottest, "none: fewer jobs for one item")
         if shape.worker.jobs[0].lock is not None:
             one = 1 / shape.time.mean
@@ -196,7 +197,7 @@ def _of_the_cache(shape: Shape, deployment: Deployment) -> Iterator[Limit]:
             quotas.MOST_CACHE_UNITS.value / units,
             "the cache's least ECPU a second, raised an hour before a peak",
             first=deployment.cache_units / units,
-            doubles=quotas.CACHE_DOUBLES.total_seconds(),
+            doubles=quotas.CACHE_DOUBLES.value,
         )
 
 

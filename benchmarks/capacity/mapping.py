@@ -14,7 +14,7 @@ from benchmarks.capacity import quotas
 if TYPE_CHECKING:
     from benchmarks.capacity.deployment import Deployment
 
-MINUTE = 60
+MINUTE, TEN_SECONDS = 60, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,6 @@ def scaling_of(deployment: Deployment) -> Scaling:
         first, added = quotas.FIRST_INVOCATIONS.value, quotas.ADDED_INVOCATIONS.value
     else:
         own, first = (quotas.POLLER_INVOCATIONS.value * each for each in (pollers.most, pollers.least))
-        added = quotas.PROVISIONED_ADDED.value
+        added = min(quotas.PROVISIONED_ADDED.value, quotas.NEW_ENVIRONMENTS.value * MINUTE / TEN_SECONDS)
     most = min(own, deployment.account, deployment.reserved or deployment.account)
     return Scaling(min(first, most), added / MINUTE, most)

@@ -34,7 +34,7 @@ NOT_MODELLED = (
     "several workers at one time: each curve is a worker alone in its account; tables, cache, relay and account are shared in truth",
     "CPU of a function: more jobs side by side are not slower; memory is as declared",
     "FIFO queues, imports (as large as their file) and the canary",
-    "NAT gateways, network interfaces, KMS, X-Ray, CloudWatch and API Gateway: their quotas are far or can be raised, and nobody counted them here",
+    "NAT gateways, network interfaces, KMS, X-Ray and CloudWatch: their quotas are far or can be raised, and nobody counted them here",
     "messages that SQS hands out twice, empty receives, mappings that scale back, environments that Lambda takes away",
     "requests of clients that ask how their operation does: each counts against the front door's throttle and the account's concurrency",
     "what provisioned pollers and a cache with a raised least cost",
@@ -238,7 +238,7 @@ def _compared(load: dict[str, Any]) -> str:
 
 def _quota(name: str, quota: quotas.Quota) -> str:
     source = f"assumed: {quota.source}" if quota.is_assumed else f"[AWS]({quota.source})"
-    return f"| {name.lower().replace('_', ' ')} | {quota.value:,g} | {quota.unit} | {source} |"
+    return f"| {name.lower().replace('_', ' ')} | {number(quota.value)} | {quota.unit} | {source} |"
 
 
 def main() -> int:

@@ -114,12 +114,13 @@ def _invocations(shape: Shape, old: Deployment, wanted: float) -> Iterator[tuple
         yield Change('Lambda quota "Concurrent executions"', now, f"{account:,}", Where.AWS), new
 
 
-def _pollers(needed: float, wanted: float, old: Deployment) -> Pollers:
+def _pollers(concurrency: float, wanted: float, old: Deployment) -> Pollers:
     """Pollers for so many invocations and polls; those that are always there carry the rate as far as AWS keeps any."""
-    of_invocations = needed / quotas.POLLER_INVOCATIONS.value
+    of_invocations = concurrency / quotas.POLLER_INVOCATIONS.value
     of_polls = wanted / (quotas.POLLER_POLLS.value * min(old.batch_size, quotas.RECEIVED_AT_ONCE.value))
     of_bytes = wanted * quotas.MESSAGE_BYTES.value / quotas.POLLER_BYTES.value
-    most = min(math.ceil(max(of_invocations, of_polls, of_bytes)), int(quotas.MOST_POLLERS.value))
+    needed = max(of_invocations, of_polls, of_bytes, quotas.LEAST_POLLERS.value)
+    most = min(math.ceil(needed), int(quotas.MOST_POLLERS.value))
     return Pollers(min(most, int(quotas.MOST_MINIMUM_POLLERS.value)), most)
 
 
@@ -146,7 +147,12 @@ def _tables(shape: Shape, old: Deployment, wanted: float) -> Iterator[tuple[Chan
         now, new = f"{new.table_units:,.0f}", replace(new, table_units=most)
         yield Change('DynamoDB quota "Table-level write (and read) throughput"', now, f"{most:,}", Where.AWS), new
     if (warm := _rounded(writes, 1000)) > new.warm_writes:
-        now, new = f"{new.warm_writes:,.0f} write units", replace(new, warm_writes=warm)
+        shards = (
+            max(new.stream_shards, int(warm / quotas.PARTITION_WRITES.value))
+            if shape.outbox_writes
+            else new.stream_shards
+        )
+        now, new = f"{new.warm_writes:,.0f} write units", replace(new, warm_writes=warm, stream_shards=shards)
         yield Change("warm throughput of the tables, before the first peak", now, f"{warm:,}", Where.AWS), new
     keys = math.ceil(
         wanted * max(shape.unended_writes, INDEX_WRITES_OF_A_MESSAGE * shape.messages) / quotas.PARTITION_WRITES.value

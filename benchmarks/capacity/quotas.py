@@ -7,7 +7,7 @@ name in Service Quotas or what to ask for.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 
 AS_OF = date(2026, 11, 30)
 _LAMBDA = "https://docs.aws.amazon.com/lambda/latest/dg/"
@@ -83,9 +83,11 @@ NEW_TABLE_READS = Quota(
 TABLE_UNITS = Quota(
     40_000, "write units, and read units, a second of one table; adjustable", f"{_DYNAMODB}ServiceQuotas.html"
 )
-TABLE_DOUBLES = timedelta(
-    minutes=30
-)  # the previous peak, within which twice as much may throttle: on-demand-capacity-mode.html
+TABLE_DOUBLES = Quota(
+    1800,
+    "seconds of load in which a table doubles: its previous peak counts for so long",
+    f"{_DYNAMODB}on-demand-capacity-mode.html",
+)
 TRANSACTION_FACTOR = Quota(2, "units for each that a transaction writes", f"{_DYNAMODB}transaction-apis.html")
 INDEX_WRITE = Quota(1, "write units of an index where an item enters or leaves it", f"{_DYNAMODB}GSI.html")
 # A hot key of an index throttles the writes of its table: gsi-throttling.html
@@ -115,7 +117,9 @@ MARKED_EACH = Quota(
 # ElastiCache Serverless, Valkey 8
 NEW_CACHE_UNITS = Quota(30_000, "ECPU a second that an empty cache takes at once", f"{_CACHE}Scaling.html")
 MOST_CACHE_UNITS = Quota(5_000_000, "requests a second that a cache grows to", f"{_CACHE}Scaling.html")
-CACHE_DOUBLES = timedelta(minutes=3)  # "every 2-3 minutes", the longer of them: Scaling.html
+CACHE_DOUBLES = Quota(
+    180, "seconds of load in which a cache doubles, the longer of two to three minutes", f"{_CACHE}Scaling.html"
+)
 SLOT_UNITS = Quota(
     30_000,
     "ECPU a second of one hash slot",

@@ -48,7 +48,9 @@ def tell_plan(console: Console, told: dict[str, Any], headroom: float, outage: f
     )
     console.print(f"concurrent invocations: {number(least)} in full batches, up to {number(most)} of one job each")
     if told["changes"]:
-        table = Table("setting", "now", "then", "where")
+        table = Table()
+        for name in ("setting", "now", "then", "where"):
+            table.add_column(name, overflow="fold")
         for change in told["changes"]:
             table.add_row(*(str(change[name]) for name in ("setting", "now", "then", "where")))
         console.print(table)

@@ -43,7 +43,7 @@ CALIBRATION = ("calibration", 1.0, 90.0, 11)
 LOADS = (
     ("light", 1.0, 80.0, 21),
     ("half", 3.5, 60.0, 22),
-    ("near saturation", 5.8, 90.0, 23),
+    ("near saturation", 5.2, 90.0, 23),
     ("beyond it", 10.0, 40.0, 24),  # below saturation any model has the throughput of the arrivals
 )
 
