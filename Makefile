@@ -14,7 +14,7 @@ ENVIRONMENT := .venv/.made
 unexport PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help demo demo-import local dashboard test check audit synth simulate clients faults soak drill e2e permissions bench bench-quick bench-import mutants api openapi contract format clean
+.PHONY: help demo demo-import local dashboard test check audit synth simulate clients faults soak drill e2e permissions bench bench-quick bench-import capacity mutants api openapi contract format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -75,6 +75,9 @@ bench-quick: $(ENVIRONMENT) ## the same with few rounds: a look, no statement
 
 bench-import: $(ENVIRONMENT) ## memory of an import by the size of its file: ARGS="--rows 10000 1000000"
 	@$(PYTHON) -m benchmarks.import_memory $(ARGS)
+
+capacity: $(ENVIRONMENT) ## the model of the deployed stack, its curves and docs/capacity.md: ARGS="--rate 500 --worker payments" plans, --validate checks it
+	@$(PYTHON) -m benchmarks.capacity $(ARGS)
 
 mutants: $(ENVIRONMENT) ## take out each guard and see its test turn red
 	$(PYTHON) -m tests.mutants $(ARGS)

@@ -41,13 +41,13 @@ MINUTELY = 2  # functions that run every minute: sweeper and lookout
 MEMORY = {worker.name: worker.memory / 1024 for worker in WORKERS}
 
 
-def of_a_million(worker: str, counted: Mapping[str, Any], batch: int) -> dict[str, float]:
-    """Dollars for a million successful jobs of a worker, by what they are for."""
+def of_a_million(worker: str, counted: Mapping[str, Any], batch: float, lasts: float | None = None) -> dict[str, float]:
+    """Dollars for a million successful jobs of a worker, by what they are for; an invocation `lasts` so many seconds."""
     calls = counted["calls"]
     # The producer's own send, what the job itself asks, and the mapping's receive and delete, one of each a batch.
     requests = calls.get("SendMessage", 0) + calls.get("ChangeMessageVisibility", 0) + 2 / batch
     invocations = 1 / batch
-    seconds = LASTS.get(worker, SHORT) / batch
+    seconds = (LASTS.get(worker, SHORT) if lasts is None else lasts) / batch
     logs = counted["log_bytes"] / 1e9 * MILLION
     return {
         "Lambda": invocations * prices.INVOCATIONS + MILLION * seconds * MEMORY[worker] * prices.GB_SECOND["arm64"],

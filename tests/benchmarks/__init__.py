@@ -1,1 +1,1 @@
-"""The benchmarks' arithmetic and counts. Nothing here is timed."""
+"""The benchmarks' arithmetic and counts, and the model of the deployed stack. Nothing here is timed."""
