@@ -8,10 +8,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from redis import Redis
 from redis.connection import Connection
 
 from functions import invoices, users
 from local.seed import invoice_item
+from shared.backends import redis as redis_module
+from shared.backends import redis_gate_scripts, redis_scripts
 from shared.backends.aws import client
 from shared.backends.memory_transport import MemoryTransport
 from shared.consumer import Consumer
@@ -48,7 +51,19 @@ class Costs:
 
 
 @pytest.fixture
-def costs(stack: Stack, valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> Callable[[Worker, str], Costs]:
+def known_scripts(valkey: Valkey) -> None:
+    """The server knows every script, as it does soon after its start: by its first use in any process."""
+    named = {**vars(redis_module), **vars(redis_scripts), **vars(redis_gate_scripts)}
+    with Redis(valkey.host, valkey.port) as redis:
+        for name, text in named.items():
+            if name.isupper() and isinstance(text, str) and "redis.call" in text and not name.startswith("_"):
+                redis.script_load(text)
+
+
+@pytest.fixture
+def costs(
+    stack: Stack, valkey: Valkey, known_scripts: None, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Worker, str], Costs]:
     """Counts for a worker; the message given is handled first, and opens the connections, which greet each other."""
 
     def of(worker: Worker, warm: str) -> Costs:
