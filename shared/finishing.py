@@ -66,33 +66,29 @@ class Finishing:
         ending = _Ending(tags, self.leases.forgotten(leases))
         with self._changed:
             self._coming.pop(delivery, None)
+            if not ending.tags and not ending.held:
+                self._changed.notify_all()
+                return
             self._endings.append(ending)
             leads = len(self._endings) == 1
-            if leads:
-                self._gather()
-                together, self._endings = self._endings, []
-            else:
-                self._changed.notify_all()
+            self._changed.notify_all()
+            if not leads:
                 self._changed.wait_for(lambda: ending.is_told is not None)
         if leads:
-            self._tell(together)
+            self._tell_all()
         if not ending.is_told:
             self.leases.tell(ending.tags, ending.held)
 
-    def _gather(self) -> None:
-        """Wait for those that commit now, each as long as a commit takes, and all no longer than one."""
-        longest = self.gathering.total_seconds()
-        begun = self.clock.monotonic()
-        while self._coming:
-            left = min(begun, max(self._coming.values())) + longest - self.clock.monotonic()
-            if left <= 0 or not self._changed.wait(left):
-                self._coming.clear()
-                return
-
-    def _tell(self, together: Sequence[_Ending]) -> None:
-        """Tell Redis for all. If that fails, each is left to do so by itself: one that is refused takes nobody along."""
+    def _tell_all(self) -> None:
+        """Tell Redis for all that end now. If that fails, each is left to do so by itself: one that is refused takes nobody along."""
+        together: list[_Ending] = []
         is_told = False
         try:
+            with self._changed:
+                try:
+                    self._gather()
+                finally:
+                    together, self._endings = self._endings, []
             tags = [tag for ending in together for tag in ending.tags]
             self.leases.tell(tags, [lease for ending in together for lease in ending.held])
             is_told = True
@@ -104,3 +100,13 @@ class Finishing:
                 for ending in together:
                     ending.is_told = is_told
                 self._changed.notify_all()
+
+    def _gather(self) -> None:
+        """Wait for those that commit now, each as long as a commit takes, and all no longer than one."""
+        longest = self.gathering.total_seconds()
+        begun = self.clock.monotonic()
+        while self._coming:
+            left = min(begun, max(self._coming.values())) + longest - self.clock.monotonic()
+            if left <= 0 or not self._changed.wait(left):
+                self._coming.clear()
+                return

@@ -701,8 +701,8 @@ MUTANTS = (
     Mutant(
         "who has committed waits for those that commit, so that one tells for all",
         "shared/finishing.py",
-        "                self._gather()\n",
-        "",
+        "                    self._gather()\n",
+        "                    pass\n",
         "tests/unit/test_finishing.py",
     ),
     Mutant(

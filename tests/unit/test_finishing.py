@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -86,10 +87,22 @@ def test_one_alone_waits_for_nobody() -> None:
     assert cache.acquire("k", "another", TTL)
 
 
-def test_nothing_to_tell_costs_nothing() -> None:
+def test_nothing_to_tell_costs_nothing_and_no_wait() -> None:
     cache = Noting()
-    finishing(cache).finish("m1", [], [])
+    to = finishing(cache)
+    to.expect("m2")
+    assert end(Job(to, "m1", [])) == [True]
     assert cache.exchanges == []
+
+
+def test_who_dies_while_it_waits_keeps_nobody_from_telling(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Noting()
+    to = finishing(cache)
+    with monkeypatch.context() as dying:
+        dying.setattr(Finishing, "_gather", lambda _: sys.exit())
+        assert end(Job(to, "m1", [A])) == [False]
+    assert end(Job(to, "m2", [B])) == [True]
+    assert cache.exchanges == [(["b"], 0)]
 
 
 def test_those_that_commit_at_the_same_time_share_one_exchange() -> None:
