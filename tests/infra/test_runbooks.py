@@ -42,8 +42,8 @@ def alarms() -> list[str]:
 
 
 def test_every_alarm_has_a_page_and_every_page_an_alarm_or_a_guide() -> None:
-    assert alarms() == sorted(Runbook)
-    assert PAGES == sorted({*Runbook, *Guide})
+    assert sorted(Runbook) == alarms()
+    assert sorted({*Runbook, *Guide}) == PAGES
 
 
 def test_every_guide_says_what_people_come_with() -> None:
