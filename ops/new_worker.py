@@ -112,7 +112,7 @@ def _taken(names: Names) -> Iterator[str]:
             yield f"a table {names.worker!r} is declared by worker {worker.name!r}: choose another name."
     for file in written(names):
         if (ROOT / file).exists():
-            yield f"{file} is there already: choose another name, or add the job to that worker."
+            yield f"the file {file} is there already: choose another name, or add the job to that worker."
 
 
 def _write(files: dict[str, str]) -> None:

@@ -313,15 +313,15 @@ def raced(place: Place) -> str:
 
 def stuck(place: Place) -> str:
     """An attempt claimed its job and died; its message is hidden."""
-    with place.stack(visibility=6) as stack:
+    with place.stack(visibility=10) as stack:
         operator = Operator(stack, Guide.STUCK)
         seed(stack, "stuck")
         stack.send(asked("stuck", "stuck"))
-        ends = _die_with_the_claim(stack, timedelta(seconds=2))
+        ends = _die_with_the_claim(stack, timedelta(seconds=6))
         told = operator.types("job show", id=operation("stuck"))
         assert "running" in told, told
-        operator.types("status")
         operator.types("job release", id=operation("stuck"), ends=Exit.REFUSED)  # it may be alive
+        operator.types("status")
         time.sleep(max(0.0, ends - time.time()) + 0.1)
         operator.again("job release", id=operation("stuck"))
         operator.types("operation show", id=operation("stuck"))
