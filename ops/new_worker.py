@@ -34,6 +34,7 @@ WRITERS = (
     ("tests.infra.stateful",),
     ("tests.permissions", "--page"),
     ("benchmarks.cost", "--page"),
+    ("reference",),
 )
 
 
@@ -148,6 +149,6 @@ def _tell(told: Mapping[str, Sequence[str]], names: Names, tools: Tools, *, is_w
             tools.write(f"{title:17}{entry}")
     if is_written:
         tools.tell(
-            f"Try it: make test ARGS=tests/functions/test_{names.module}.py; then put what it is for into"
+            f"Try it: .venv/bin/python -m pytest tests/functions/test_{names.module}.py; then put what it is for into"
             f" functions/{names.module}.py (docs/tutorial.md)."
         )

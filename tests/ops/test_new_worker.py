@@ -1,14 +1,6 @@
-"""`tahan new worker`: what it refuses, what it would write, and that a worker it wrote is green at once, in a copy of the tree."""
+"""`tahan new worker`: what it refuses, what it would write; `tests/tutorial` shows that a worker it wrote is green."""
 
 from __future__ import annotations
-
-import json
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,24 +10,7 @@ from ops.new_worker import WRITERS
 from ops.worker_files import REGISTRY, Names, changed, written
 from tests.ops.desk import Desk
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 NAMES = Names("parcels", "weigh-parcel")
-LEFT_OUT = (".git", ".venv", ".tools", "node_modules", "build", "__pycache__", ".*_cache", ".hypothesis")
-# The tests that list workers, or hold a page or a record of a stack to them; the others know nothing of a new one.
-OF_ALL_WORKERS = (
-    "tests/functions/test_parcels.py",
-    "tests/benchmarks/test_declared.py",
-    "tests/contracts",
-    "tests/functions/test_cost_page.py",
-    "tests/infra/test_product.py",
-    "tests/infra/test_stateful.py",
-    "tests/local/test_verdict.py",
-    "tests/permissions",
-    "tests/reference",
-    "tests/unit/test_docs.py",
-)
 
 
 @pytest.mark.parametrize(
@@ -86,62 +61,3 @@ def test_the_lines_are_added_in_their_place_and_nothing_else_changes() -> None:
         before, after = (ROOT / file).read_text(encoding="utf-8").splitlines(), text.splitlines()
         assert "parcels" in "\n".join(line for line in after if line not in before), file
         assert len([line for line in before if line not in after]) <= 1, file
-
-
-class Tree:
-    """A copy of the tree, in which commands are run as its user would."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*LEFT_OUT))
-        for name in (".venv", ".tools"):
-            if (ROOT / name).exists():
-                (folder / name).symlink_to(ROOT / name)
-
-    def run(self, *words: str) -> str:
-        """Run a module or a program of the environment; give what it wrote.
-
-        Raises:
-            AssertionError: it failed.
-        """
-        environ = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTEST"))}
-        program = [str(Path(sys.executable).with_name(words[0])), *words[1:]]
-        ran = subprocess.run(program, cwd=self.folder, env=environ, capture_output=True, text=True, check=False)  # noqa: S603 - ours
-        assert ran.returncode == 0, f"{' '.join(words)}:\n{ran.stdout[-6000:]}\n{ran.stderr[-3000:]}"
-        return ran.stdout
-
-
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tree]:
-    """A tree in which the worker was written."""
-    copied = Tree(tmp_path_factory.mktemp("new") / "tree")
-    told = json.loads(copied.run("python", "-m", "ops", "new", "worker", "parcels", "--job", "weigh-parcel", "--json"))
-    assert told["written"]
-    yield copied
-    shutil.rmtree(copied.folder)
-
-
-@pytest.mark.timeout(600)
-def test_a_new_worker_is_in_the_house_s_form_and_its_types_hold(tree: Tree) -> None:
-    new = [file for file in written(NAMES) if file.endswith(".py")]
-    tree.run("ruff", "check", ".")
-    tree.run("ruff", "format", "--check", ".")
-    tree.run("mypy", *new, REGISTRY)
-    tree.run("lint-imports")
-
-
-@pytest.mark.timeout(600)
-def test_a_new_worker_s_tests_and_all_that_list_workers_are_green(tree: Tree) -> None:
-    tree.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *OF_ALL_WORKERS)
-
-
-def test_it_is_not_written_a_second_time(tree: Tree) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "ops", "new", "worker", "parcels"],
-        cwd=tree.folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == Exit.REFUSED
-    assert "is there already" in ran.stderr or "declared by worker" in ran.stderr
