@@ -14,7 +14,7 @@ from shared.outcome import Because
 from shared.retry import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 HEAD = """# Errors and reasons
 
@@ -107,7 +107,7 @@ def page() -> str:
     )
 
 
-def _table(title: str, of: dict[str, type[TahanError]]) -> str:
+def _table(title: str, of: Mapping[str, type[TahanError]]) -> str:
     lines = "\n".join(f"| `{name}` | {in_cell(_said(name, each))} |" for name, each in of.items())
     return f"## {title}\n\n| error | what it says |\n|---|---|\n{lines}\n"
 

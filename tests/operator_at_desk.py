@@ -147,7 +147,7 @@ class Operator:
         """Type a command as a program would, and read what it answers."""
         command = next(each for each in to_type(self.page) if each.text.startswith(start))
         self.left = [each for each in self.left if each != command]
-        told = self.again(Command(f"{command.text} --json"), **blanks)
+        told = self.again(Command(f"{command.text} --json"), ends=Exit.DONE, **blanks)
         (line,) = [line for line in told.splitlines() if line.startswith("{")]
         found: dict[str, Any] = json.loads(line)
         return found

@@ -90,7 +90,7 @@ def operation(key: str, job_type: str = capture_payment.name) -> str:
     return operation_id(record_id(SYSTEM, job_type, key))
 
 
-def broken(handler: Callable[[Any, UnitOfWork], object], **declared: Any) -> Worker:
+def broken(handler: Callable[[Any, UnitOfWork], Any], **declared: Any) -> Worker:
     """The worker of payments, with another handler of its captures: what a wrong deploy would be."""
     job: Job[Any, Any] = replace(capture_payment, handler=handler, **declared)
     return replace(payments.WORKER, jobs=(job, payments.reconcile_payment))
