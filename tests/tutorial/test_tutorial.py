@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -58,9 +59,13 @@ def test_it_is_not_written_a_second_time(tree: Tree) -> None:
 
 def test_each_step_up_to_the_local_stack_ends_as_the_page_says(tree: Tree) -> None:
     for step in STEPS[1:UP]:
-        if isinstance(step, Run) and step.lines[-1].startswith("make check"):
-            continue  # what `make check` looks at is looked at below, for the files of the tutorial alone
-        list(tree.do(step))
+        # What `make check` looks at is looked at below, for the files of the tutorial alone.
+        quick = (
+            replace(step, lines=tuple(line for line in step.lines if line != "make check"))
+            if isinstance(step, Run)
+            else step
+        )
+        list(tree.do(quick))
     files = [step.file for step in STEPS if isinstance(step, Write)]
     tree.run(tree.program("ruff"), "check", *files)
     tree.run(tree.program("ruff"), "format", "--check", *files)

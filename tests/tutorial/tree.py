@@ -64,7 +64,8 @@ class Tree:
                     yield self.run("bash", "-euo", "pipefail", "-c", line, ends=ends if line == lines[-1] else 0)
             case Write(file, text, adds):
                 path = self.folder / file
-                path.write_text((path.read_text(encoding="utf-8") if adds else "") + text, encoding="utf-8")
+                before = f"{path.read_text(encoding='utf-8')}\n\n" if adds else ""
+                path.write_text(before + text.lstrip("\n"), encoding="utf-8")
             case StaysUp(line):
                 self._stay(line)
 
