@@ -72,7 +72,7 @@ def _contracts() -> str:
 def _package(name: str) -> str:
     folder = ROOT / name
     parts = [f"## {name}\n\n{_sentence(folder / '__init__.py')}\n"]
-    folders = sorted(path.parent for path in folder.rglob("__init__.py") if path.parent != folder)
+    folders = sorted(path.parent for path in folder.rglob("__init__.py") if path.parent != folder and _is_ours(path))
     if name in BY_FOLDER:
         rows = [f"| `{each.relative_to(ROOT).as_posix()}/` | {_sentence(each / '__init__.py')} |" for each in folders]
         return parts[0] + "\n| folder | |\n|---|---|\n" + "\n".join(rows) + "\n"
@@ -83,6 +83,11 @@ def _package(name: str) -> str:
         rows = [f"| [{path.name}](../{path.relative_to(ROOT).as_posix()}) | {_sentence(path)} |" for path in modules]
         parts.append("| module | what it is about |\n|---|---|\n" + "\n".join(rows) + "\n")
     return "\n".join(parts)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether it is of the product, and not of an environment that lies within a package."""
+    return not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
 
 
 def _sentence(path: Path) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from infra.settings import ROOT
-from reference import errors
+from reference import architecture, errors
 from reference.architecture import missing
 from reference.errors import IN_A_HANDLER, all_errors, reasons
 from reference.explained import explained
@@ -28,6 +28,11 @@ def test_a_page_is_written_by_its_generator(page: Path) -> None:
 
 def test_no_package_is_missing_on_the_page_of_architecture() -> None:
     assert missing() == []
+
+
+def test_an_environment_within_a_package_is_no_part_of_it() -> None:
+    assert architecture._is_ours(ROOT / "local" / "standin" / "__init__.py")
+    assert not architecture._is_ours(ROOT / "local" / "standin" / ".venv" / "lib" / "__init__.py")
 
 
 def test_every_error_stands_on_the_page() -> None:
