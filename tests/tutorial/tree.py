@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from infra.settings import ROOT
 from tests.tutorial.page import Run, StaysUp, Write
@@ -73,7 +73,8 @@ class Tree:
         log = self.folder / "stays-up.log"
         with log.open("wb") as out:
             words = ["bash", "-c", f"exec {line}"]
-            self.up.append(subprocess.Popen(words, cwd=self.folder, env=_environ(), stdout=out, stderr=out))  # noqa: S603 - ours
+            options: Any = {"cwd": self.folder, "env": _environ(), "stdout": out, "stderr": out}
+            self.up.append(subprocess.Popen(words, start_new_session=True, **options))  # noqa: S603 - ours
         deadline = time.monotonic() + PATIENCE
         while not (self.folder / NOTE).exists():
             told = log.read_text(encoding="utf-8", errors="replace")[-3000:]
@@ -84,8 +85,9 @@ class Tree:
     def close(self) -> None:
         """End what stays up, as Ctrl-C does."""
         for process in self.up:
-            process.send_signal(signal.SIGINT)
-            process.wait(timeout=60)
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGINT)  # a terminal tells all of them, and make tells nobody
+                process.wait(timeout=60)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
