@@ -21,6 +21,7 @@ from shared.gate import CircuitBreaker, RetryBudget
 from shared.job import job
 from shared.rate import Rate
 from shared.retry import Retry
+from shared.settings import Settings
 from shared.worker import Worker
 
 if TYPE_CHECKING:
@@ -75,6 +76,11 @@ def page() -> str:
         "A rate": (_fields(Rate), OF_RATE, "`Rate(...)` of a dependency."),
         "A retry budget": (_fields(RetryBudget), explained(RetryBudget), "`RetryBudget(...)` of a dependency."),
         "A breaker": (_fields(CircuitBreaker), explained(CircuitBreaker), "`CircuitBreaker(...)` of a dependency."),
+        "What a function is told": (
+            _fields(Settings),
+            explained(Settings),
+            "Its environment (`TAHAN_...`), which infra writes: nobody sets it by hand. No secret stands in it.",
+        ),
     }
     parts = [HEAD]
     for title, (model, about) in models.items():
