@@ -87,7 +87,7 @@ class Tree:
         for process in self.up:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGINT)  # a terminal tells all of them, and make tells nobody
-                process.wait(timeout=60)
+                process.wait(timeout=180)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
