@@ -14,7 +14,7 @@ ENVIRONMENT := .venv/.made
 unexport PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help demo demo-import local dashboard test check audit synth simulate clients faults soak drill e2e permissions bench bench-quick bench-import capacity mutants api openapi contract format clean
+.PHONY: help demo demo-import local dashboard test check audit synth simulate clients faults soak drill e2e permissions bench bench-quick bench-import capacity mutants api openapi pages tutorial contract format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -87,6 +87,13 @@ api: $(ENVIRONMENT) ## Schemathesis at length against the front door: ARGS="--ma
 
 openapi: $(ENVIRONMENT) ## docs/openapi.json from the declarations
 	$(PYTHON) -m functions.openapi
+
+pages: $(ENVIRONMENT) ## every page of docs/ that follows from the code alone
+	@for page in "infra.alarms.page" "tests.mutants.page" "benchmarks.cost --page" "tests.permissions --page" functions.openapi reference; do \
+		echo "$$page" && $(PYTHON) -m $$page; done
+
+tutorial: $(ENVIRONMENT) ## docs/tutorial.md replayed: its commands run, its files written, in a copy of this tree
+	$(PYTHON) -m tests.tutorial
 
 contract: $(ENVIRONMENT) ## the golden file of each new version of a payload; refuses to change a released one
 	@$(PYTHON) -m tests.contracts

@@ -25,7 +25,7 @@ from tests.aws import CREDENTIALS
 from tests.moto_server import MotoServer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 PAGE = ROOT / "docs" / "cost.md"
 HOURS = 730  # of a month
@@ -159,8 +159,15 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> int:
-    """Count, keep, and write the page."""
+def main(words: Sequence[str]) -> int:
+    """Count, keep, and write the page; or write the page alone, over what is kept."""
+    if "--page" not in words:
+        _count()
+    PAGE.write_text(page(), encoding="utf-8")
+    return 0
+
+
+def _count() -> None:
     os.environ.update(CREDENTIALS)
     server = MotoServer()
     server.start()
@@ -171,9 +178,7 @@ def main() -> int:
         counts = count_all(valkey)
     server.stop()
     COUNTS.write_text(f"{json.dumps(counts, indent=1)}\n", encoding="utf-8")
-    PAGE.write_text(page(), encoding="utf-8")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

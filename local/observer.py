@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from local.client import Client
     from local.stack import Stack
+    from shared.worker import Worker
 
 ATTRIBUTE = "tahan.dead-letter"
 WAITING: Final = "ApproximateNumberOfMessages"
@@ -57,7 +58,7 @@ class Observer:
         depth = self._depths("Queue")
         dead = self._depths("DeadLetterQueue")
         for worker in WORKERS:
-            self._read_dead_letters(self._stack.outputs[f"DeadLetterQueue{worker.name.capitalize()}"])
+            self._read_dead_letters(self._stack.outputs[_output("DeadLetterQueue", worker)])
         orders = {
             item["order_id"]["S"]: OrderSeen(item["status"]["S"], item.get("charge_id", {}).get("S"))
             for item in self._items("TableOrders")
@@ -111,7 +112,7 @@ class Observer:
         """Messages on that queue of all workers together."""
         counts: Counter[str] = Counter()
         for worker in WORKERS:
-            counts.update(self._depth(self._stack.outputs[f"{kind}{worker.name.capitalize()}"]))
+            counts.update(self._depth(self._stack.outputs[_output(kind, worker)]))
         return counts
 
     def _depth(self, queue: str) -> dict[str, int]:
@@ -185,3 +186,8 @@ def _notices(ledger: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     for notice in ledger["notices"]:
         told[notice["invoice_id"]] += (notice["version"],)
     return dict(told)
+
+
+def _output(kind: str, worker: Worker) -> str:
+    """The name of a worker's output: `QueueOrderLines` of `order-lines`."""
+    return kind + "".join(part.capitalize() for part in worker.name.split("-"))

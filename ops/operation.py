@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ops.jobs import Seen
     from ops.tools import Tools
     from shared.outcome import Failure
+    from shared.parts import Tally
 
 ID = re.compile("(?:op_)?([0-9a-f]{64})")
 PATIENCE = 600
@@ -99,6 +100,7 @@ def described(seen: Seen, now: datetime, *, whole: bool) -> Mapping[str, object]
         "trace_id": None if (trace := read_trace(view.trace)) is None else trace.trace_id,
         "progress": None if view.progress is None else told(view.progress),
         "progress_at": None if view.progress is None else _text(view.progress.at),
+        "parts": None if operation.parts is None else _parts(operation.parts),
         "checkpoints": view.checkpoints or None,
         "deaths": view.death or None,
         "sent_anew": view.rescues or None,
@@ -107,6 +109,18 @@ def described(seen: Seen, now: datetime, *, whole: bool) -> Mapping[str, object]
         "last_failure": _failure(view.last_failure),
         **(private if whole else {}),
     }
+
+
+def _parts(tally: Tally) -> str:
+    """How many of a job's parts have ended, and how."""
+    ends = {
+        "succeeded": tally.succeeded,
+        "failed": tally.failed,
+        "cancelled": tally.cancelled,
+        "dead-lettered": tally.dead_lettered,
+    }
+    told_ends = ", ".join(f"{number} {end}" for end, number in ends.items() if number)
+    return f"{tally.ended} of {tally.total} ended{f': {told_ends}' if told_ends else ''}"
 
 
 def _failure(failure: Failure | None) -> str | None:

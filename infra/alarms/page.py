@@ -1,4 +1,4 @@
-"""`python -m infra.alarms.page` writes docs/alarms.md and docs/metrics.md from the declarations."""
+"""`python -m infra.alarms.page` writes docs/alarms.md, docs/metrics.md and the index of the runbooks from the declarations."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from infra.alarm_settings import AlarmSettings
 from infra.alarms.alarm import Alarm, Both
 from infra.alarms.canary import canary_alarm
 from infra.alarms.door import door_alarms
+from infra.alarms.guides import INDEX, index
 from infra.alarms.metric import Expression, own
 from infra.alarms.queues import Deployed
 from infra.alarms.senders import PART_COUNTER, RELAY, lookout_alarms, reader_alarms, sweeper_alarms
@@ -140,18 +141,17 @@ def _row(alarm: Alarm | Both) -> str:
         threshold = f"{alarm.band:g} spreads" if alarm.band is not None else f"{sign} {alarm.threshold:.10g}"
         points = f"{alarm.points[0]} of {alarm.points[1]} x {alarm.watched.period.total_seconds() / 60:g} min"
     runbook = f"[{alarm.runbook.value}](runbooks/{alarm.runbook.value}.md)"
-    if not (ROOT / "docs" / "runbooks" / f"{alarm.runbook.value}.md").exists():
-        runbook = f"`{alarm.runbook.value}`, to be written"
     cells = (alarm.name, alarm.severity.value, sentence, threshold, alarm.setting, points, missing, runbook)
     return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:
-    """Write both pages."""
+    """Write the three pages."""
     from functions.payments import WORKER  # noqa: PLC0415 - the page alone shows a worker of the product
 
     ALARMS.write_text(alarms_page(WORKER), encoding="utf-8")
     METRICS.write_text(metrics_page(), encoding="utf-8")
+    INDEX.write_text(index(groups(WORKER, AlarmSettings())), encoding="utf-8")
 
 
 if __name__ == "__main__":

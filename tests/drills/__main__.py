@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tests.drills.dead_letters import dead_letters
+from tests.drills.guides import guides
 from tests.drills.outage import outage
 from tests.drills.replay_speed import replay_speed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-DRILLS: tuple[Callable[[Console], None], ...] = (outage, dead_letters, replay_speed)
+DRILLS: tuple[Callable[[Console], None], ...] = (outage, dead_letters, guides, replay_speed)
 
 
 WIDTH = 150  # of a table in a file

@@ -215,10 +215,6 @@ def test_what_reads_a_stream_is_watched_for_errors_lag_and_what_it_gave_up(walk:
     assert queue_of(given_up) == target(mapped["DestinationConfig"]["OnFailure"]["Destination"])
 
 
-def test_the_pages_are_of_the_one_list_of_runbooks() -> None:
-    assert {path.stem for path in (ROOT / "docs" / "runbooks").glob("*.md")} <= set(Runbook)
-
-
 def test_obs_07_every_alarm_looks_at_the_very_metrics_that_are_written_and_at_those_that_aws_has(
     walk: Walk, capsys: pytest.CaptureFixture[str]
 ) -> None:

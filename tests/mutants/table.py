@@ -5681,4 +5681,25 @@ MUTANTS = (
         "",
         "tests/audit/test_rules.py",
     ),
+    Mutant(
+        "a new worker is written over nothing that is there",
+        "ops/new_worker.py",
+        "        if (ROOT / file).exists():\n",
+        "        if False:\n",
+        "tests/ops/test_new_worker.py",
+    ),
+    Mutant(
+        "a new worker's name is one that AWS and Python take",
+        "ops/new_worker.py",
+        "for wrong in (*_misspelt(names), *_taken(names)):",
+        "for wrong in _taken(names):",
+        "tests/ops/test_new_worker.py",
+    ),
+    Mutant(
+        "a file that is not as the command knows it is not changed by guess",
+        "ops/worker_files.py",
+        "    if len(found) != 1:\n",
+        "    if len(found) > 1:\n",
+        "tests/ops/test_new_worker.py",
+    ),
 )

@@ -15,6 +15,7 @@ from shared.commit import Progress
 from shared.errors import Unavailable
 from shared.job_record import JobView, Status, operation_id, record_id
 from shared.outcome import Failure
+from shared.parts import Split, Tally
 from tests.ops.desk import Desk
 from tests.world import START
 
@@ -237,3 +238,17 @@ def test_ctrl_c_ends_a_watch_with_the_status_that_shells_know() -> None:
 
     desk.jobs.on_look = interrupted
     assert desk.run(*SHOW, "--watch") == Exit.INTERRUPTED
+
+
+@pytest.mark.parametrize(
+    ("tally", "told"),
+    [
+        (None, "0 of 5 ended"),
+        (Tally(5, succeeded=2, dead_lettered=1), "3 of 5 ended: 2 succeeded, 1 dead-lettered"),
+    ],
+)
+def test_a_job_that_is_split_tells_what_became_of_its_parts(tally: Tally | None, told: str) -> None:
+    desk = desk_with(VIEW, status=Status.WAITING, split=Split("s", 1, 5), tally=tally)
+    assert desk.run(*SHOW) == Exit.DONE
+    assert told in desk.out
+    assert desk_with(VIEW).run(*SHOW, "--json") == Exit.DONE

@@ -1,4 +1,4 @@
-"""`python -m tests.permissions`: plays demo, smoke test and an import on a stand-in that writes every call down, and keeps what was seen."""
+"""`python -m tests.permissions [--page]`: plays demo, smoke test and an import on a stand-in that writes every call down, and keeps what was seen."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from tests.permissions.granted import ordered
 from tests.permissions.kept import write_page, write_recorded
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from local.aws import Clients
     from tests.permissions.granted import Matrix
 
@@ -58,12 +60,13 @@ def logical_names(clients: Clients) -> dict[str, str]:
     return found
 
 
-def main() -> int:
-    """Record, and keep it."""
-    write_recorded(record())
+def main(words: Sequence[str]) -> int:
+    """Record, and keep it; or write the page alone, over what is kept."""
+    if "--page" not in words:
+        write_recorded(record())
     write_page()
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
+from functions.payments import capture_payment
 from shared.failpoints import Failpoint
+from shared.job import JobTypes
+from shared.parsing import read_message, typed_payload
+from shared.unit_of_work import UnitOfWork
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted({ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/README.md")})
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+JOB_TYPES = JobTypes.of(capture_payment)
 TEST = re.compile(r"`(test_[a-z0-9_*]+)`")
 
 
@@ -34,3 +40,20 @@ def test_every_test_that_a_page_names_is_there(page: Path) -> None:
 def test_the_page_of_faults_names_every_failpoint() -> None:
     page = (ROOT / "docs" / "faults.md").read_text(encoding="utf-8")
     assert [point for point in Failpoint if f"`{point}`" not in page] == []
+
+
+MESSAGE = re.compile(r"""\{"job_type": "capture-payment"[^`]*?\}\}""")
+
+
+def test_every_message_that_a_page_shows_is_one_that_the_consumer_reads() -> None:
+    found = {page: MESSAGE.findall(page.read_text(encoding="utf-8")) for page in PAGES}
+    assert {page.name for page, messages in found.items() if messages} >= {"README.md", "from-another-language.md"}
+    for text in [message for messages in found.values() for message in messages]:
+        typed_payload(read_message(text), JOB_TYPES)
+
+
+def test_whatever_a_page_says_of_a_unit_of_work_it_has() -> None:
+    there = {*dir(UnitOfWork), *(each.name for each in fields(UnitOfWork))}
+    for page in PAGES:
+        named = set(re.findall(r"\bwork\.([a-z_]+)", page.read_text(encoding="utf-8")))
+        assert named <= there, f"{page.name}: {named - there}"

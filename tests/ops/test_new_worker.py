@@ -1,0 +1,63 @@
+"""`tahan new worker`: what it refuses, what it would write; `tests/tutorial` shows that a worker it wrote is green."""
+
+from __future__ import annotations
+
+import pytest
+
+from infra.settings import ROOT
+from ops.exits import Exit
+from ops.new_worker import WRITERS
+from ops.worker_files import REGISTRY, Names, changed, written
+from tests.ops.desk import Desk
+
+NAMES = Names("parcels", "weigh-parcel")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("Parcels",), "use lower case words"),
+        (("parcels_new",), "use lower case words"),
+        (("x" * 41,), "shorten it"),
+        (("parcels-dead-letters",), "like a dead-letter queue"),
+        (("import",), "Python's own"),
+        (("list",), "Python's own"),
+        (("users",), "users"),
+        (("orders",), "declared by worker 'payments'"),
+        (("front-door",), "functions/front_door.py is there already"),
+        (("parcels", "--job", "capture-payment"), "declared by worker 'payments'"),
+        (("parcels", "--job", "weigh"), "call it by what it does"),
+        (("parcels", "--job", "unit-of-work"), "call it by what it does"),
+        (("parcels", "--job", "weigh-" + "x" * 60), "60 characters"),
+    ],
+)
+def test_a_name_that_is_wrong_or_taken_is_refused_with_what_to_do(words: tuple[str, ...], told: str) -> None:
+    desk = Desk()
+    assert desk.run("new", "worker", *words, "--dry-run") == Exit.REFUSED
+    assert told in desk.err
+    assert "Nothing was written" in desk.err
+
+
+def test_a_dry_run_says_all_that_would_be_written_and_writes_nothing() -> None:
+    desk = Desk()
+    assert desk.run("new", "worker", "parcels", "--job", "weigh-parcel", "--dry-run", "--json") == Exit.DONE
+    assert desk.json["written"] is False
+    assert desk.json["new"] == sorted(written(NAMES))
+    assert REGISTRY in desk.json["changed"]
+    assert len(desk.json["then_run"]) == len(WRITERS)
+    assert not (ROOT / "functions" / "parcels.py").exists()
+
+
+def test_a_file_that_is_not_as_it_is_known_is_refused_and_named() -> None:
+    def read(file: str) -> str:
+        return "WORKERS = []\n" if file == REGISTRY else (ROOT / file).read_text(encoding="utf-8")
+
+    with pytest.raises(Exception, match=r"functions/registry\.py is not as this command knows it"):
+        changed(NAMES, read)
+
+
+def test_the_lines_are_added_in_their_place_and_nothing_else_changes() -> None:
+    for file, text in changed(NAMES, lambda file: (ROOT / file).read_text(encoding="utf-8")).items():
+        before, after = (ROOT / file).read_text(encoding="utf-8").splitlines(), text.splitlines()
+        assert "parcels" in "\n".join(line for line in after if line not in before), file
+        assert len([line for line in before if line not in after]) <= 1, file
