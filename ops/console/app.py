@@ -69,7 +69,8 @@ class App:
             [
                 Rule(path, endpoint=f"{page.__module__}.{page.__name__}", methods=[method])
                 for path, page, method in rules
-            ]
+            ],
+            merge_slashes=False,
         )
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
@@ -98,7 +99,7 @@ class App:
             return _refused(visit, error.code, str(error))
         except HTTPException as error:
             code = error.code or 500
-            return _refused(visit, code, "There is no such page." if code in {404, 405, 308} else f"{error.name}.")
+            return _refused(visit, code, "There is no such page." if code in {404, 405} else f"{error.name}.")
         except CommandError as error:
             self.house.forget()
             return _refused(visit, CODES.get(error.status, 502), str(error))

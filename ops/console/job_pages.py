@@ -13,7 +13,7 @@ from ops.job_list import Sought, resources_of, some_jobs
 from ops.listing import page_of, row_of
 from ops.operation import record_named
 from ops.watch import share_of
-from shared.job_record import SYSTEM, record_id
+from shared.job_record import SYSTEM, Status, record_id
 from shared.operation import OperationStatus, operation_of
 
 if TYPE_CHECKING:
@@ -78,6 +78,9 @@ def one(visit: Visit, name: str) -> Response:
         share=share_of(seen),
         whole=whole,
         name=name,
+        may_release=seen.view.status in {Status.RUNNING, Status.RETRYING},
+        is_held=operation.status is OperationStatus.RUNNING,
+        has_begun=seen.view.status is not Status.ACCEPTED or seen.view.begun_at is not None,
         job_id=seen.view.job_id,
         resources=resources_of(seen.view) if whole else (),
     )
