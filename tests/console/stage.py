@@ -49,8 +49,8 @@ class Running(AwsRunning):
 
     def receiving(self, worker: str) -> Receiving:
         """The mapping is this process."""
-        del worker
-        return Receiving("Enabled" if self.stage.works else "Disabled", 20)
+        stands = worker == self.stage.stack.worker.name and not self.stage.works
+        return Receiving("Disabled" if stands else "Enabled", 20)
 
     def ask_lookout(self, question: Mapping[str, object]) -> dict[str, Any]:
         """Asked without Lambda."""
