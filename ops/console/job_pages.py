@@ -81,7 +81,7 @@ def one(visit: Visit, name: str) -> Response:
         may_release=seen.view.status in {Status.RUNNING, Status.RETRYING},
         is_held=operation.status is OperationStatus.RUNNING,
         has_begun=seen.view.status is not Status.ACCEPTED or seen.view.begun_at is not None,
-        job_id=seen.view.job_id,
+        job_id=seen.view.job_id or None,
         resources=resources_of(seen.view) if whole else (),
     )
 

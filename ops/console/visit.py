@@ -37,6 +37,8 @@ PAGES = (
     ("/alarms", "Alarms"),
     ("/deeds", "Changes"),
 )
+# Under which of them a page stands.
+BELOW = (*((page, page) for page, _ in PAGES if page != "/"), ("/change", "/letters"), ("/docs", "/alarms"))
 
 
 def _environment() -> Environment:
@@ -143,7 +145,7 @@ class Visit:
         path = self.request.path
         text = ENVIRONMENT.get_template(f"{template}.html").render(
             pages=PAGES,
-            here=next((page for page, _ in reversed(PAGES) if page != "/" and path.startswith(page)), "/"),
+            here=next((page for begin, page in BELOW if path.startswith(begin)), "/"),
             layout="part.html" if self.is_live else "page.html",
             address=self.request.full_path.rstrip("?"),
             stack_name=self.house.name,

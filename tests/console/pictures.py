@@ -99,7 +99,7 @@ def _play(stage: Stage, browser: Chromium) -> None:
 
 
 def _replay(stage: Stage, browser: Chromium, orders: list[str]) -> None:
-    for order in orders:
+    for order in [*orders, *(f"order-{3000 + number}" for number in range(WAITING))]:
         stage.seed(order)
     browser.goto(f"{stage.here}/letters?worker=payments&again=1")
     browser.follow("td.do a[href^='/change/replay']")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import stat
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -74,7 +74,13 @@ def test_without_the_number_or_a_reason_nothing_is_changed(tmp_path: Path, what:
     visitor = visited(tmp_path, "k1", "k2")
     visitor.get(f"/change/{what}?all=1")
     plan = visitor.plan
-    for words in ({"number": "1", "why": "x"}, {"why": "x"}, {"number": "2"}, {"number": "2", "why": " "}):
+    refused: tuple[dict[str, Any], ...] = (
+        {"number": "1", "why": "x"},
+        {"why": "x"},
+        {"number": "2"},
+        {"number": "2", "why": " "},
+    )
+    for words in refused:
         visitor.post(f"/change/{what}", plan=plan, **words)
         assert visitor.last.status_code == 409
     assert sorted(dead(visitor.desk)) == ["k1", "k2"]
@@ -137,7 +143,7 @@ def test_a_replay_beside_a_redrive_of_aws_is_refused(tmp_path: Path) -> None:
 
 def test_a_replay_is_stopped_by_hand_and_leaves_the_rest(tmp_path: Path) -> None:
     visitor = visited(tmp_path, *(f"k{number}" for number in range(7)))
-    visitor.desk.clock.sleep = lambda _: visitor.house.deeds.all("replay")[0].stop()  # type: ignore[method-assign]
+    visitor.desk.clock.sleep = lambda _: visitor.house.deeds.all("replay")[0].stop()  # type: ignore[method-assign,assignment]
     visitor.get("/change/replay?all=1")
     visitor.post("/change/replay", plan=visitor.plan, number="7", why="x")
     deed = visitor.over("replay")

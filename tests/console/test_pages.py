@@ -17,9 +17,9 @@ from ops.running import Depth, Receiving, Ringing
 from shared.brake import Brake, BrakeState
 from shared.dead_letter import dossier
 from shared.errors import Unavailable
-from shared.job import Payload
 from shared.masked import Masked
 from shared.outcome import DeadLettered, Failure
+from shared.payload import Payload
 from tests.console.visitor import Visitor, words_of
 from tests.ops.desk import Desk
 from tests.ops.letters import QUEUE, TRANSIENT, UNKNOWN_ORDER, bury, bury_raw, operation_of, record_of
@@ -175,7 +175,8 @@ class Card(Payload):
 
 def masks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the intent of a capture be masked."""
-    job: Any = replace(capture_payment, payload=Card, lock=None)
+    declared: Any = capture_payment
+    job = replace(declared, payload=Card, lock=None)
     workers = [replace(payments.WORKER, jobs=(job,))]
     for module in ("ops.payloads", "ops.editing", "ops.console.edit_pages"):
         monkeypatch.setattr(f"{module}.WORKERS", workers)
