@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ops.console.visit import Visit
 
-NAME = re.compile(r"(?:runbooks/)?[a-z0-9-]+")
+NAME = re.compile(r"(?:runbooks/)?[a-z0-9-]{1,80}")
 
 
 def alarms(visit: Visit) -> Response:

@@ -126,6 +126,11 @@ def test_every_answer_forbids_scripts_frames_and_caches(tmp_path: Path) -> None:
 
 def test_files_are_those_of_the_console_alone(tmp_path: Path) -> None:
     visitor = Visitor(tmp_path)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "outside.md").write_text("# Outside")
+    for name in ("%2e%2e/outside", "..%2foutside.md", "x" * 300):
+        assert "Outside" not in visitor.get(f"/docs/{name}")
+        assert visitor.last.status_code == 404
     for name in ("../app.py", "%2e%2e/app.py", "..%2fapp.py", "%2fetc%2fpasswd"):
         assert visitor.client.get(f"/static/{name}", base_url=HERE).status_code in {401, 404}
         visitor.get(f"/docs/{name}")
