@@ -6,6 +6,7 @@ A brake set by hand has an end, at which the watchdog takes it off, whatever bec
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -87,14 +88,7 @@ def run_resume(options: argparse.Namespace, tools: Tools) -> Exit:
             tools.show({**fields, "receives": seen is None}, as_json=options.json)
             return Exit.DONE
         agreed(tools, f"Let {options.worker} receive again?", yes=options.yes)
-        with audited(tools, stack, Change("resume", options.worker, options.why)) as outcome:
-            mappings = tools.mappings({options.worker: stack.mapping_of(options.worker)})
-            if seen is None:
-                apply(brakes, mappings, options.worker, None)
-            elif not free(brakes, mappings, options.worker, seen):
-                message = "The brake has changed meanwhile: look at `tahan status`, and say it again."
-                raise CommandError(message, Exit.LEFT)
-            outcome.counts["resumed"] = 1
+        resumed(tools, stack, options.worker, options.why, seen)
     if seen is not None and not seen.by_hand:
         tools.tell(f"{seen.by} was down: while its breaker is open, the controller pauses the worker again.")
     tools.tell("Lambda takes up to a minute to begin.")
@@ -104,7 +98,7 @@ def run_resume(options: argparse.Namespace, tools: Tools) -> Exit:
 
 def _paused(options: argparse.Namespace, tools: Tools, what: str) -> tuple[Deployed, dict[str, object]]:
     """Note the brake, then pause the mapping: dying in between leaves a brake that the watchdog takes off."""
-    lasts = _lasts(options.time)
+    lasts = read_time(options.time)
     with explained():
         stack = _stack(options, tools)
         brakes, now = tools.brakes(stack.jobs_table), tools.clock.now()
@@ -120,13 +114,7 @@ def _paused(options: argparse.Namespace, tools: Tools, what: str) -> tuple[Deplo
         if options.dry_run:
             return stack, fields
         agreed(tools, f"Let {options.worker} receive nothing until {fields['until']}?", yes=options.yes)
-        with audited(tools, stack, Change(what, options.worker, options.why)) as outcome:
-            if not brakes.write(options.worker, brake, seen):
-                message = "Somebody braked or freed it meanwhile: look at `tahan status`, and say it again."
-                raise CommandError(message, Exit.LEFT)
-            mappings = tools.mappings({options.worker: stack.mapping_of(options.worker)})
-            apply(brakes, mappings, options.worker, brake)
-            outcome.counts["paused"] = 1
+        paused(tools, stack, Pausing(options.worker, brake, seen, what))
     tools.tell("Lambda takes up to a minute to stop; what runs is run to its end.")
     return stack, fields
 
@@ -158,7 +146,56 @@ def _stack(options: argparse.Namespace, tools: Tools) -> Deployed:
     return stack
 
 
-def _lasts(text: str) -> timedelta:
+@dataclass(frozen=True, slots=True)
+class Pausing:
+    """A brake that people want on a worker, in the place of what was seen there; `what` is for the audit."""
+
+    worker: str
+    brake: Brake
+    seen: Brake | None
+    what: str = "pause"
+
+
+def paused(tools: Tools, stack: Deployed, wanted: Pausing) -> None:
+    """Note the brake in the place of what was seen there, then pause the mapping; the audit is told.
+
+    Raises:
+        CommandError: somebody braked or freed the worker meanwhile, or the audit cannot be written; nothing is changed.
+        Unavailable: a store or Lambda did not answer; the watchdog takes off a brake that is noted.
+    """
+    brakes, worker, brake = tools.brakes(stack.jobs_table), wanted.worker, wanted.brake
+    with audited(tools, stack, Change(wanted.what, worker, brake.why)) as outcome:
+        if not brakes.write(worker, brake, wanted.seen):
+            message = "Somebody braked or freed it meanwhile: look at `tahan status`, and say it again."
+            raise CommandError(message, Exit.LEFT)
+        apply(brakes, tools.mappings({worker: stack.mapping_of(worker)}), worker, brake)
+        outcome.counts["paused"] = 1
+
+
+def resumed(tools: Tools, stack: Deployed, worker: str, why: str, seen: Brake | None) -> None:
+    """Free a worker, whoever braked it; the audit is told.
+
+    Raises:
+        CommandError: the brake has changed since it was seen, or the audit cannot be written.
+        Unavailable: a store or Lambda did not answer.
+    """
+    brakes = tools.brakes(stack.jobs_table)
+    with audited(tools, stack, Change("resume", worker, why)) as outcome:
+        mappings = tools.mappings({worker: stack.mapping_of(worker)})
+        if seen is None:
+            apply(brakes, mappings, worker, None)
+        elif not free(brakes, mappings, worker, seen):
+            message = "The brake has changed meanwhile: look at `tahan status`, and say it again."
+            raise CommandError(message, Exit.LEFT)
+        outcome.counts["resumed"] = 1
+
+
+def read_time(text: str) -> timedelta:
+    """How long a brake lasts.
+
+    Raises:
+        CommandError: it is no such time, or too long.
+    """
     found = re.fullmatch(r"([0-9]{1,6})([smh])", text)
     lasts = timedelta(0) if found is None else timedelta(seconds=int(found[1]) * UNITS[found[2]])
     if not timedelta(0) < lasts <= LONGEST:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from ops import braking, deploy_check, dlq, enqueue, job, locks, new_worker, operation, smoke, status
+from ops import alarms, braking, deploy_check, dlq, enqueue, job, locks, new_worker, operation, smoke, status
+from ops.console import command as console
 from ops.deploy_check import synthesised
 from ops.deployed import find, template_of
 from ops.door import http_status
@@ -37,7 +38,7 @@ from shared.runtime import producer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = (status, enqueue, operation, job, dlq, braking, locks, smoke, deploy_check, new_worker)
+COMMANDS = (status, enqueue, operation, job, dlq, braking, locks, alarms, smoke, deploy_check, console, new_worker)
 
 BATCH_SECONDS = 10.0  # a batch of large letters, or of fifty records, takes longer than a call of a worker may
 

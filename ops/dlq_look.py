@@ -23,8 +23,10 @@ from shared.run import read_run
 if TYPE_CHECKING:
     import argparse
 
+    from ops.deployed import Deployed
     from ops.desk import Desk
     from ops.dossier import Dossier
+    from ops.selection import Selection
     from ops.tools import Tools
 
 SHOWN_ID = 13  # characters of a message id, which name it well enough
@@ -45,10 +47,25 @@ def found_in(options: argparse.Namespace, tools: Tools, most: int) -> tuple[list
         CommandError: AWS does not answer, or refuses.
     """
     selection = selection_of(options)
+    with explained():
+        stack = tools.deployed(options.stack)
+    return found_by(tools, stack, selection, options.worker, most)
+
+
+def found_by(
+    tools: Tools, stack: Deployed, selection: Selection, worker: str | None, most: int
+) -> tuple[list[tuple[Desk, Dossier]], bool]:
+    """The letters that are chosen, all where nothing chooses; of all workers, or of one. And whether there may be more.
+
+    At most `most` letters a worker are read.
+
+    Raises:
+        CommandError: there is no such worker, or AWS does not answer, or refuses.
+    """
     found: list[tuple[Desk, Dossier]] = []
     cut = False
     with explained(), tools.side_by_side() as mapper:
-        for desk in desks(options, tools, tools.deployed(options.stack), mapper):
+        for desk in desks(worker, tools, stack, mapper):
             with tools.busy(f"Reading the dead letters of {desk.worker} ..."):
                 survey = desk.look(most)
             cut = cut or survey.cut

@@ -50,23 +50,23 @@ def demand_words(selection: Selection) -> None:
         raise CommandError(message, Exit.REFUSED)
 
 
-def desks(options: argparse.Namespace, tools: Tools, stack: Deployed, side_by_side: Mapper = map) -> list[Desk]:
-    """The desks of the workers that are meant.
+def desks(worker: str | None, tools: Tools, stack: Deployed, side_by_side: Mapper = map) -> list[Desk]:
+    """The desk of this worker, or those of all.
 
     Raises:
         CommandError: there is no such worker.
     """
-    workers = stack.workers() if options.worker is None else stack.workers(options.worker)
+    workers = stack.workers() if worker is None else stack.workers(worker)
     records = tools.operator(stack.jobs_table)
     return [
         Desk(
-            worker.name,
-            tools.dead_letters(stack.queue_of(worker.name), stack.dead_letters_of(worker.name)),
+            each.name,
+            tools.dead_letters(stack.queue_of(each.name), stack.dead_letters_of(each.name)),
             records,
             tools.clock,
             side_by_side,
         )
-        for worker in workers
+        for each in workers
     ]
 
 

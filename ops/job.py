@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ops import job_list
 from ops.agreement import agreed
-from ops.audit import Change, audited
-from ops.exits import CommandError, Exit
+from ops.exits import Exit
 from ops.explained import explained
-from ops.operation import described, record_named
-from ops.tables import failure_of, show_failures, text_of
-from shared.errors import ClaimLost
+from ops.job_deeds import cancelling, done, in_full, job_named, name_of, releasing
+from ops.tables import failure_of, show_failures
 from shared.job_record import Status
-from shared.operator_records import Ending
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
     from ops.deployed import Deployed
+    from ops.job_deeds import Deed
     from ops.jobs import Seen
     from ops.tools import Tools
-    from shared.job_record import JobView
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], everywhere: argparse.ArgumentParser) -> None:
@@ -38,6 +35,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], everywher
         parser.set_defaults(run=run)
         return parser
 
+    job_list.add(inner, everywhere)
     show = command("show", "how a job stands, with all its attempts", run_show)
     show.add_argument(
         "--payload", action="store_true", help="show its key, payload and result, too; masked fields stay masked"
@@ -57,14 +55,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], everywher
 def run_show(options: argparse.Namespace, tools: Tools) -> Exit:
     """Show a job."""
     seen, _ = _seen(options, tools)
-    view = seen.view
-    fields = {
-        **described(seen, tools.clock.now(), whole=options.payload),
-        "replays": view.replays or None,
-        "replayed_at": None if view.replayed is None else text_of(view.replayed.at),
-        "replayed_by": None if view.replayed is None else view.replayed.by,
-    }
-    failures = [failure_of(failure) for failure in view.failures]
+    fields = in_full(seen, tools.clock.now(), whole=options.payload)
+    failures = [failure_of(failure) for failure in seen.view.failures]
     if options.json:
         tools.show({**fields, "failures": failures}, as_json=True)
     else:
@@ -76,22 +68,7 @@ def run_show(options: argparse.Namespace, tools: Tools) -> Exit:
 def run_release(options: argparse.Namespace, tools: Tools) -> Exit:
     """Let the next attempt begin."""
     seen, stack = _seen(options, tools)
-    view, now = seen.view, tools.clock.now()
-    if view.status not in {Status.RUNNING, Status.RETRYING}:
-        message = f"The job is {view.status.value}: there is nothing to give back."
-        raise CommandError(message, Exit.REFUSED)
-    if view.status is Status.RUNNING and view.claim_until is not None and view.claim_until >= now and not options.force:
-        message = (
-            f"An attempt holds the job until {text_of(view.claim_until)}, and may be alive. After that anybody takes it over;"
-            " --force takes it away now, and what the attempt has done outside stays done."
-        )
-        raise CommandError(message, Exit.REFUSED)
-
-    def give_back() -> None:
-        operator = tools.operator(stack.jobs_table)
-        operator.give_back(view, tools.tokens(), tools.clock.now(), although_held=options.force)
-
-    return _done(options, tools, _Deed("job release", stack, view, give_back))
+    return _done(options, tools, stack, releasing(seen.view, tools, stack, although_held=options.force))
 
 
 def run_cancel(options: argparse.Namespace, tools: Tools) -> Exit:
@@ -99,24 +76,9 @@ def run_cancel(options: argparse.Namespace, tools: Tools) -> Exit:
     seen, stack = _seen(options, tools)
     view = seen.view
     if view.status is Status.CANCELLED:
-        name = view.names.get("operation_id", view.record)
-        tools.show({"operation_id": name, "status": view.status.value, "changed": False}, as_json=options.json)
+        tools.show({"operation_id": name_of(view), "status": view.status.value, "changed": False}, as_json=options.json)
         return Exit.DONE
-    if view.ended and view.status is not Status.UNKNOWN:  # which waits for people, where no job reconciles it
-        message = f"The job has ended: it is {view.status.value}."
-        raise CommandError(message, Exit.REFUSED)
-    has_begun = view.status is not Status.ACCEPTED or view.begun_at is not None  # in a life before its replay, perhaps
-    if has_begun and not options.although_begun:
-        message = (
-            f"The job is {view.status.value}, attempts {view.attempts}: what it has done outside stays done. Say"
-            " --although-begun."
-        )
-        raise CommandError(message, Exit.REFUSED)
-
-    def end() -> None:
-        tools.operator(stack.jobs_table).end(view, Ending(Status.CANCELLED), tools.clock.now())
-
-    ended = _done(options, tools, _Deed("job cancel", stack, view, end))
+    ended = _done(options, tools, stack, cancelling(view, tools, stack, although_begun=options.although_begun))
     if view.status is Status.DEAD_LETTERED and not options.dry_run:
         tools.tell("Its dead letter is still there: `dlq discard` throws it away.")
     return ended
@@ -128,44 +90,19 @@ def _seen(options: argparse.Namespace, tools: Tools) -> tuple[Seen, Deployed]:
     Raises:
         CommandError: there is none.
     """
-    record = record_named(options.id)
     with explained():
         stack = tools.deployed(options.stack)
-        seen = tools.jobs(stack.jobs_table).look(record)
-    if seen is None:
-        message = (
-            "There is no such job: it was never accepted, no worker has begun it yet, or it ended over 30 days ago."
-        )
-        raise CommandError(message, Exit.ABSENT)
-    return seen, stack
+    return job_named(options.id, tools, stack), stack
 
 
-@dataclass(frozen=True, slots=True)
-class _Deed:
-    """A change of one job."""
-
-    what: str
-    stack: Deployed
-    view: JobView
-    do: Callable[[], None]
-
-
-def _done(options: argparse.Namespace, tools: Tools, deed: _Deed) -> Exit:
-    """Agree, tell, change, and show how the job stands then."""
-    view, name = deed.view, deed.view.names.get("operation_id", deed.view.record)
+def _done(options: argparse.Namespace, tools: Tools, stack: Deployed, deed: Deed) -> Exit:
+    """Agree, change, and show how the job stands then."""
+    view, name = deed.view, name_of(deed.view)
     if options.dry_run:
         tools.show({"operation_id": name, "status": view.status.value, "changed": False}, as_json=options.json)
         return Exit.DONE
     agreed(tools, f"{deed.what.capitalize()} {name}, which is {view.status.value}?", yes=options.yes)
-    with explained(), audited(tools, deed.stack, Change(deed.what, name, options.why, [view.record])) as outcome:
-        try:
-            deed.do()
-        except ClaimLost as error:
-            message = "The job has changed since it was looked at: nothing was done. Look again."
-            raise CommandError(message, Exit.LEFT) from error
-        outcome.counts["changed"] = 1
-        found = tools.operator(deed.stack.jobs_table).views([view.record])
-    now = found.get(view.record)
-    status = "gone" if now is None else now.status.value
+    with explained():
+        status = done(deed, options.why, tools, stack)
     tools.show({"operation_id": name, "status": status, "changed": True}, as_json=options.json)
     return Exit.DONE

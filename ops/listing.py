@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     import argparse
     from datetime import datetime
 
+    from ops.deployed import Deployed
     from ops.tools import Tools
-    from shared.owned_jobs import Listed
+    from shared.job_record import JobView
 
 USUAL = 20
 
@@ -39,16 +40,9 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
     if not 1 <= options.limit <= MOST_LISTED:
         message = f"--limit {options.limit}: give 1 to {MOST_LISTED}."
         raise CommandError(message, Exit.REFUSED)
-    try:
-        after = None if options.next is None else Place.read(options.next, options.owner)
-    except Malformed as error:
-        message = "--next: this place was not told for this owner's list."
-        raise CommandError(message, Exit.REFUSED) from error
     with explained():
-        jobs = tools.owned(tools.deployed(options.stack).jobs_table)
-        page = jobs.page(options.owner, options.limit, after, tools.clock.now())
-    place = None if page.next is None else page.next.written(options.owner)
-    rows = [_row(job, tools.clock.now()) for job in page.jobs]
+        stack = tools.deployed(options.stack)
+        rows, place = page_of(options.owner, options.limit, options.next, tools, stack)
     if options.json:
         tools.show({"operations": rows, "next": place}, as_json=True)
         return Exit.DONE
@@ -61,11 +55,32 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
     return Exit.DONE
 
 
-def _row(job: Listed, now: datetime) -> dict[str, str]:
-    operation = operation_of(job.view, now)
+def page_of(
+    owner: str, limit: int, place: str | None, tools: Tools, stack: Deployed
+) -> tuple[list[dict[str, str]], str | None]:
+    """The rows of a page of an owner's jobs, and where the next one begins.
+
+    Raises:
+        CommandError: the place was not told for this owner's list.
+        Unavailable: the store did not answer.
+    """
+    try:
+        after = None if place is None else Place.read(place, owner)
+    except Malformed as error:
+        message = "--next: this place was not told for this owner's list."
+        raise CommandError(message, Exit.REFUSED) from error
+    now = tools.clock.now()
+    page = tools.owned(stack.jobs_table).page(owner, limit, after, now)
+    following = None if page.next is None else page.next.written(owner)
+    return [row_of(job.view, job.created_at, now) for job in page.jobs], following
+
+
+def row_of(view: JobView, created_at: datetime | None, now: datetime) -> dict[str, str]:
+    """A job in a list; nothing personal."""
+    operation = operation_of(view, now)
     return {
         "operation_id": operation.operation_id,
         "job_type": operation.job_type,
         "status": operation.status.value,
-        "created_at": job.created_at.isoformat(timespec="seconds"),
+        "created_at": "" if created_at is None else created_at.isoformat(timespec="seconds"),
     }

@@ -64,6 +64,16 @@ class Report:
         """Whether AWS did not do something that it was asked for."""
         return any(self.fates[fate] for fate in FAILED)
 
+    def add(self, part: Report) -> None:
+        """Count what another worker's replay has done, too."""
+        self.fates.update(part.fates)
+        self.left.extend(part.left)
+        self.watched.update(part.watched)
+        self.unwatched += part.unwatched
+        self.ended.update(part.ended)
+        self.died_again.update(part.died_again)
+        self.stop = self.stop or part.stop
+
     def note(self, replayed: Replayed) -> None:
         """Count what became of a letter."""
         self.fates[replayed.fate] += 1

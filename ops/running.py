@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shared.backends.aws import client, translated
 from shared.errors import Unavailable
+from shared.metrics import Writer
 from shared.telemetry import JOB_TYPE, NAMESPACE
 
 if TYPE_CHECKING:
@@ -19,10 +20,18 @@ if TYPE_CHECKING:
     from shared.worker import Worker
 
 COUNTED = ("succeeded", "retried", "postponed", "dead_lettered")
+AT_THE_EDGES = {
+    "accepted": Writer.FRONT_DOOR,
+    "refused": Writer.FRONT_DOOR,
+    "relayed": Writer.RELAY,
+    "swept": Writer.SWEEPER,
+    "parked": Writer.SWEEPER,
+}
 WINDOW = timedelta(minutes=5)
 LATE = timedelta(minutes=3)  # by which metrics may come
 LIVE = "live"  # the alias by which functions are called
 LOOKOUT_SECONDS = 30.0
+PATIENT = "patient lambda"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,24 @@ class Receiving:
 
     state: str
     concurrency: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ringing:
+    """An alarm of a stack.
+
+    Attributes:
+        state: OK, ALARM or INSUFFICIENT_DATA.
+        description: what it says of itself: its urgency, a sentence, its runbook.
+        since: when it came into its state; None where nobody says.
+        told: CloudWatch's reason for the state.
+    """
+
+    name: str
+    state: str
+    description: str = ""
+    since: datetime | None = None
+    told: str = ""
 
 
 class Running(Protocol):
@@ -72,6 +99,22 @@ class Running(Protocol):
         """
         ...
 
+    def edges(self, now: datetime) -> Mapping[str, float]:
+        """How much of each of AT_THE_EDGES was done in the last five minutes, by metric; what was not measured is left out.
+
+        Raises:
+            Unavailable: no answer.
+        """
+        ...
+
+    def alarms(self) -> Sequence[Ringing]:
+        """The alarms of the stack that tell somebody, or are parts of such.
+
+        Raises:
+            Unavailable: no answer.
+        """
+        ...
+
     def weights(self, function: str) -> Mapping[str, float]:
         """The shares that other versions than the alias's own have of a function's invocations; none when nothing moves.
 
@@ -94,10 +137,20 @@ class AwsRunning:
     """Looks by the caller's credentials."""
 
     stack: Deployed
+    _clients: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def _client(self, service: str) -> Any:  # noqa: ANN401 - boto3 builds the class at run time
+        """A client; it is kept, since making one takes longer than a call."""
+        return self._clients.get(service) or self._clients.setdefault(service, client(service))
+
+    def _patient(self) -> Any:  # noqa: ANN401 - the same
+        """A client that waits for the lookout, which may have to start."""
+        kept = self._clients.get(PATIENT)
+        return kept or self._clients.setdefault(PATIENT, client("lambda", read_seconds=LOOKOUT_SECONDS))
 
     def depth(self, worker: str) -> Depth:
         """How many messages there are."""
-        sqs = client("sqs")
+        sqs = self._client("sqs")
 
         def of(url: str) -> dict[str, int]:
             with translated("sqs"):
@@ -116,7 +169,7 @@ class AwsRunning:
     def receiving(self, worker: str) -> Receiving:
         """How its mapping stands."""
         with translated("lambda"):
-            answer = client("lambda").get_event_source_mapping(UUID=self.stack.mapping_of(worker).uuid)
+            answer = self._client("lambda").get_event_source_mapping(UUID=self.stack.mapping_of(worker).uuid)
         return Receiving(answer["State"], answer.get("ScalingConfig", {}).get("MaximumConcurrency"))
 
     def measured(self, workers: Sequence[Worker], now: datetime) -> Mapping[str, Mapping[str, float]]:
@@ -139,7 +192,7 @@ class AwsRunning:
                 for name in COUNTED:
                     ask(worker, name, {"Namespace": NAMESPACE, "MetricName": name, "Dimensions": own}, "Sum")
         with translated("cloudwatch"):
-            answer = client("cloudwatch").get_metric_data(
+            answer = self._client("cloudwatch").get_metric_data(
                 MetricDataQueries=queries, StartTime=now - WINDOW - LATE, EndTime=now
             )
         found: dict[str, dict[str, float]] = {worker.name: {} for worker in workers}
@@ -150,17 +203,64 @@ class AwsRunning:
                 found[worker_name][name] = known + float(result["Values"][0])
         return found
 
+    def edges(self, now: datetime) -> Mapping[str, float]:
+        """What CloudWatch has of what the front door took and the outbox gave."""
+        queries = [
+            {
+                "Id": f"e{number}",
+                "MetricStat": {
+                    "Metric": {
+                        "Namespace": NAMESPACE,
+                        "MetricName": name,
+                        "Dimensions": [{"Name": "service", "Value": writer.value}],
+                    },
+                    "Period": int(WINDOW.total_seconds()),
+                    "Stat": "Sum",
+                },
+            }
+            for number, (name, writer) in enumerate(AT_THE_EDGES.items())
+        ]
+        with translated("cloudwatch"):
+            answer = self._client("cloudwatch").get_metric_data(
+                MetricDataQueries=queries, StartTime=now - WINDOW - LATE, EndTime=now
+            )
+        names = list(AT_THE_EDGES)
+        return {names[int(each["Id"][1:])]: each["Values"][0] for each in answer["MetricDataResults"] if each["Values"]}
+
+    def alarms(self) -> Sequence[Ringing]:
+        """The alarms whose names CloudFormation began with the stack's."""
+        pages = self._client("cloudwatch").get_paginator("describe_alarms")
+        with translated("cloudwatch"):
+            found = [
+                each
+                for page in pages.paginate(
+                    AlarmNamePrefix=f"{self.stack.name}-", AlarmTypes=["MetricAlarm", "CompositeAlarm"]
+                )
+                for kind in ("MetricAlarms", "CompositeAlarms")
+                for each in page.get(kind, [])
+            ]
+        return [
+            Ringing(
+                each["AlarmName"],
+                each["StateValue"],
+                each.get("AlarmDescription", ""),
+                each.get("StateTransitionedTimestamp") or each.get("StateUpdatedTimestamp"),
+                each.get("StateReason", ""),
+            )
+            for each in found
+        ]
+
     def weights(self, function: str) -> Mapping[str, float]:
         """The shares of other versions."""
         with translated("lambda"):
-            answer = client("lambda").get_alias(FunctionName=function, Name=LIVE)
+            answer = self._client("lambda").get_alias(FunctionName=function, Name=LIVE)
         found: Mapping[str, float] = answer.get("RoutingConfig", {}).get("AdditionalVersionWeights", {})
         return found
 
     def ask_lookout(self, question: Mapping[str, object]) -> dict[str, Any]:
         """What the lookout answers."""
         with translated("lambda"):
-            answer = client("lambda", read_seconds=LOOKOUT_SECONDS).invoke(
+            answer = self._patient().invoke(
                 FunctionName=self.stack.lookout, Qualifier=LIVE, Payload=json.dumps(question).encode()
             )
         told = json.loads(answer["Payload"].read() or b"{}")

@@ -64,27 +64,28 @@ def look(stack: Deployed, workers: Sequence[Worker], tools: Tools) -> dict[str, 
     running, brakes = tools.running(stack), tools.brakes(stack.jobs_table)
     measured = _or_none(tools, "Ages and rates", lambda: running.measured(workers, tools.clock.now()))
     gates = _or_none(tools, "Breakers", lambda: running.ask_lookout({"look": "gates"})["gates"])
-    rows = []
-    for worker in workers:
+
+    def row(worker: Worker) -> dict[str, Any]:
         depth, receiving = running.depth(worker.name), running.receiving(worker.name)
         brake = brakes.read(worker.name)
         numbers = (measured or {}).get(worker.name, {})
-        rows.append(
-            {
-                "worker": worker.name,
-                "waiting": depth.waiting,
-                "in_flight": depth.in_flight,
-                "delayed": depth.delayed,
-                "dead_letters": depth.dead,
-                "oldest_s": numbers.get("age"),
-                "objective_s": worker.max_latency.total_seconds(),
-                "receives": receiving.state,
-                "concurrency": receiving.concurrency,
-                "brake": None if brake is None else _brake(brake),
-                **{f"{name}_5m": numbers.get(name) for name in COUNTED},
-                "needs": [each.name for each in worker.dependencies if each.gate is not None],
-            }
-        )
+        return {
+            "worker": worker.name,
+            "waiting": depth.waiting,
+            "in_flight": depth.in_flight,
+            "delayed": depth.delayed,
+            "dead_letters": depth.dead,
+            "oldest_s": numbers.get("age"),
+            "objective_s": worker.max_latency.total_seconds(),
+            "receives": receiving.state,
+            "concurrency": receiving.concurrency,
+            "brake": None if brake is None else _brake(brake),
+            **{f"{name}_5m": numbers.get(name) for name in COUNTED},
+            "needs": [each.name for each in worker.dependencies if each.gate is not None],
+        }
+
+    with tools.side_by_side() as mapper:
+        rows = list(mapper(row, workers))
     return {"stack": stack.name, "workers": rows, "gates": gates}
 
 
@@ -125,7 +126,7 @@ def _show(seen: dict[str, Any], tools: Tools) -> None:
         )
     tools.out.print(table)
     for name, gate in (seen["gates"] or {}).items():
-        tools.write(f"{name}: {_stands(gate)}")
+        tools.write(f"{name}: {stands(gate)}")
     for row in seen["workers"]:
         if row["brake"] is not None:
             brake = row["brake"]
@@ -135,18 +136,25 @@ def _show(seen: dict[str, Any], tools: Tools) -> None:
             )
 
 
-def _receives(row: dict[str, Any]) -> str:
+def receives(row: dict[str, Any]) -> tuple[str, str]:
+    """Whether a worker receives, in words; and how grave that is: nothing, yellow or red."""
     if row["brake"] is not None:
         # Lambda takes its time; or a deploy has started it.
         if row["brake"]["state"] == "paused" and row["receives"] == "Enabled":
-            return "[bold red]paused, yet enabled[/]"
-        return f"[bold yellow]{row['brake']['state']}[/]"
+            return "paused, yet enabled", "red"
+        return row["brake"]["state"], "yellow"
     if row["receives"] != "Enabled":
-        return f"[bold red]{row['receives'].lower()}[/]"
-    return "yes" if row["concurrency"] is None else f"yes ({row['concurrency']})"
+        return row["receives"].lower(), "red"
+    return ("yes" if row["concurrency"] is None else f"yes ({row['concurrency']})"), ""
 
 
-def _stands(gate: dict[str, Any]) -> str:
+def _receives(row: dict[str, Any]) -> str:
+    told, colour = receives(row)
+    return f"[bold {colour}]{told}[/]" if colour else told
+
+
+def stands(gate: dict[str, Any]) -> str:
+    """How a breaker stands, in words."""
     if gate["down_for_s"] is not None:
         wait = f", next look in {_time(gate['open_for_s'])}" if gate["open_for_s"] else ", somebody may look"
         return f"down for {_time(gate['down_for_s'])}{wait}"

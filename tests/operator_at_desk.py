@@ -49,7 +49,7 @@ class Clock(SystemClock):
         self.operator.work()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Looking(AwsRunning):
     """Queues are real; the mapping is the tests' own; the lookout is asked without Lambda; CloudWatch has nothing."""
 
@@ -136,7 +136,7 @@ class Operator:
             dead_letters=lambda source, dead: Letters(
                 client("sqs", read_seconds=10.0), dead, source, 0, traces_alone=True
             ),
-            running=lambda deployed: Looking(deployed, self.mapped, self.lookout),
+            running=lambda deployed: Looking(deployed, mapped=self.mapped, lookout_of_stack=self.lookout),
         )
         status = main([word for word in words if word != "--watch" or words[0] != "status"], tools)
         self.told = out.getvalue()

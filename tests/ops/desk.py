@@ -14,7 +14,7 @@ from rich.console import Console
 from ops.cli import main
 from ops.deployed import Deployed
 from ops.exits import CommandError, Exit
-from ops.jobs import Seen
+from ops.jobs import Seen, Some
 from ops.running import Depth, Receiving
 from ops.tools import Tools
 from shared.backends.memory_brakes import MemoryBrakes, MemoryMappings
@@ -78,6 +78,11 @@ class Memory(MemoryDatabase):
         view = self.view(record)
         return None if view is None else Seen(view, self.accepted_at.get(record))
 
+    def some(self, wanted: Any, most: int, after: str | None = None) -> Some:
+        names = sorted(record for record in self.records if after is None or record > after)
+        jobs = [seen for name in names if (seen := self.look(name)) is not None and wanted(seen.view)]
+        return Some(tuple(jobs[:most]), len(names), jobs[most - 1].view.record if len(jobs) > most else None)
+
 
 class Looked:
     """What runs, as a test has it."""
@@ -91,6 +96,8 @@ class Looked:
         self.locks: list[dict[str, Any]] = []
         self.asked: list[Any] = []
         self.shares: dict[str, dict[str, float]] = {}
+        self.flow: Any = {}
+        self.ringing: Any = []
 
     def depth(self, worker: str) -> Depth:
         depth = self.depths.get(worker, Depth(0, 0, 0, 0))
@@ -98,6 +105,12 @@ class Looked:
 
     def receiving(self, worker: str) -> Receiving:
         return self.states.get(worker, Receiving("Enabled", 5))
+
+    def edges(self, now: Any) -> Any:
+        return given(self.flow)
+
+    def alarms(self) -> Any:
+        return given(self.ringing)
 
     def weights(self, function: str) -> Any:
         return self.shares.get(function, {})
@@ -158,7 +171,13 @@ class Desk:
             Console(file=io.StringIO(), width=200, highlight=False, force_terminal=terminal)
             for terminal in (False, self.terminal)
         )
-        tools = Tools(
+        status = main(words, self.tools(out, err))
+        self.out, self.err = (str(console.file.getvalue()) for console in (out, err))  # type: ignore[attr-defined]
+        return status
+
+    def tools(self, out: Console, err: Console) -> Tools:
+        """The tools over this desk's stores."""
+        return Tools(
             out=out,
             err=err,
             stdin=io.StringIO(self.stdin) if self.given is None else self.given,
@@ -181,9 +200,6 @@ class Desk:
             assembly=self._assembly,
             http_status=self._http_status,
         )
-        status = main(words, tools)
-        self.out, self.err = (str(console.file.getvalue()) for console in (out, err))  # type: ignore[attr-defined]
-        return status
 
     def _assembly(self, stage: str) -> Path:
         if stage not in self.assemblies:

@@ -1,0 +1,78 @@
+"""Looks through dead letters that may take long: each runs behind the pages, is kept for a while, and turns pages without a new one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ops.dlq_look import MOST, found_by
+from ops.dlq_words import one_letter
+from ops.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ops.console.deeds import Deed
+    from ops.console.visit import Visit
+    from ops.desk import Desk
+    from ops.dossier import Dossier
+
+SAMPLE = 500  # letters a worker that are read unless people want more
+KEPT_SECONDS = 60.0
+AT_ONCE = 2.5  # seconds that a page waits for a look before it says that it goes on
+
+
+@dataclass(frozen=True, slots=True)
+class Letters:
+    """What a look has found; `at` is by the clock that only goes forward, in seconds."""
+
+    found: Sequence[tuple[Desk, Dossier]]
+    cut: bool
+    at: float
+
+
+def look(visit: Visit, selection: Selection, worker: str | None, most: int, *, anew: bool = False) -> Deed:
+    """The last look of this kind, which may still be under way; a new one where that is old, or people want it anew."""
+    clock, kept = visit.tools.clock, visit.house.looks
+    key = f"{selection.told}/{worker}/{most}"
+    deed = kept.get(key)
+    if deed is not None and not deed.is_over:
+        return deed
+    if deed is None or anew or deed.found is None or clock.monotonic() - deed.found.at > KEPT_SECONDS:
+        deed = kept[key] = fresh_look(visit, selection, worker, most)
+    deed.wait(AT_ONCE)
+    return deed
+
+
+def fresh_look(visit: Visit, selection: Selection, worker: str | None, most: int) -> Deed:
+    """A look that is begun now."""
+    tools, told = visit.house.speaking()
+    stack = visit.stack
+
+    def work(_: Deed) -> Letters:
+        found, cut = found_by(tools, stack, selection, worker, most)
+        return Letters(found, cut, tools.clock.monotonic())
+
+    whose = "all workers" if worker is None else worker
+    return visit.house.deeds.begin(f"Reading the dead letters of {whose}", "look", told, work)
+
+
+def letter(visit: Visit, worker: str, name: str) -> tuple[Desk, Dossier] | Deed:
+    """One letter, with its job record as it stands now; or the look for it, where that takes longer.
+
+    Raises:
+        CommandError: there is none at this moment.
+    """
+    for deed in list(visit.house.looks.values()):
+        for desk, dossier in () if deed.found is None else deed.found.found:
+            if desk.worker == worker and dossier.delivery.message_id == name:
+                record = dossier.record
+                views = {} if record is None else desk.records.views([record])
+                return desk, dossier.beside(views.get(record or ""))
+    deed = look(visit, Selection(ids=(name,)), worker, MOST)
+    return one_letter(deed.found.found, name) if deed.found is not None else deed
+
+
+def forget(visit: Visit) -> None:
+    """Look anew the next time: something was changed."""
+    visit.house.looks.clear()

@@ -1,0 +1,223 @@
+"""What people change by the pages: after a dry run, by the number, once, and told to the audit, as the commands do it."""
+
+from __future__ import annotations
+
+import json
+import stat
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ops.console.edit_pages import with_hidden
+from ops.exits import CommandError
+from shared.dead_letter_queue import Redrive
+from shared.job_record import Status
+from tests.console.visitor import Visitor, words_of
+from tests.ops.desk import ME, Desk
+from tests.ops.letters import UNKNOWN_ORDER, bury, dead, ends_well, operation_of, view, visible
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def visited(folder: Path, *keys: str) -> Visitor:
+    desk = Desk()
+    for key in keys:
+        bury(desk, key)
+    return Visitor(folder, desk)
+
+
+def test_a_replay_is_counted_agreed_to_by_the_number_watched_and_told_to_the_audit(tmp_path: Path) -> None:
+    visitor = visited(tmp_path, *(f"k{number}" for number in range(7)))
+    bury(visitor.desk, "other", UNKNOWN_ORDER)
+    ends_well(visitor.desk)
+    told = words_of(visitor.get("/change/replay?group=aaaaaaaaaaaa"))
+    assert "7 letters were counted" in told
+    assert not visitor.desk.audit
+    assert visible(visitor.desk) == 8, "counting hides nothing for long"
+    visitor.post("/change/replay", plan=visitor.plan, number="7", why="provider is back")
+    deed = visitor.over("replay")
+    assert deed.problem is None
+    assert deed.facts["counts"]["replayed"] == 7
+    assert deed.facts["counts"]["ended"] == {"completed": 7}
+    assert deed.facts["stage"] == "is over"
+    assert dead(visitor.desk) == ["other"]
+    assert {line["outcome"] for line in visitor.desk.audit} == {"begins", "done"}
+    assert {(line["who"], line["what"], line["why"]) for line in visitor.desk.audit} == {
+        (ME, "dlq replay", "provider is back")
+    }
+    assert "7 completed" in words_of(visitor.get(f"/deeds/{deed.name}"))
+
+
+def test_a_replay_whose_first_ones_die_again_stops_and_says_so(tmp_path: Path) -> None:
+    visitor = visited(tmp_path, *(f"k{number}" for number in range(7)))
+    desk = visitor.desk
+
+    def dies(seconds: float) -> None:
+        del seconds
+        for key in (f"k{number}" for number in range(7)):
+            seen = view(desk, key)
+            if seen.status is Status.ACCEPTED:
+                bury(desk, f"{key}", death=2)
+
+    desk.clock.sleep = dies  # type: ignore[method-assign]
+    visitor.get("/change/replay?group=aaaaaaaaaaaa")
+    visitor.post("/change/replay", plan=visitor.plan, number="7", why="is it back?", watch_for="0")
+    deed = visitor.over("replay")
+    assert deed.facts["counts"]["replayed"] == 5
+    assert "stopped by itself" in deed.facts["stage"]
+
+
+@pytest.mark.parametrize("what", ["replay", "discard"])
+def test_without_the_number_or_a_reason_nothing_is_changed(tmp_path: Path, what: str) -> None:
+    visitor = visited(tmp_path, "k1", "k2")
+    visitor.get(f"/change/{what}?all=1")
+    plan = visitor.plan
+    refused: tuple[dict[str, Any], ...] = (
+        {"number": "1", "why": "x"},
+        {"why": "x"},
+        {"number": "2"},
+        {"number": "2", "why": " "},
+    )
+    for words in refused:
+        visitor.post(f"/change/{what}", plan=plan, **words)
+        assert visitor.last.status_code == 409
+    assert sorted(dead(visitor.desk)) == ["k1", "k2"]
+    assert not visitor.desk.audit
+
+
+def test_a_plan_is_agreed_to_once_and_for_what_it_was_shown_for(tmp_path: Path) -> None:
+    visitor = visited(tmp_path, "k1")
+    visitor.get("/change/replay?all=1")
+    plan = visitor.plan
+    visitor.post("/change/discard", plan=plan, number="1", why="x")
+    assert visitor.last.status_code == 409
+    visitor.get("/change/discard?all=1")
+    plan = visitor.plan
+    visitor.post("/change/discard", plan=plan, number="1", why="x")
+    visitor.over("discard")
+    assert "agreed to before" in visitor.post("/change/discard", plan=plan, number="1", why="x")
+    assert len(visitor.house.deeds.all("discard")) == 1
+
+
+def test_nothing_is_counted_where_nothing_is_chosen(tmp_path: Path) -> None:
+    visitor = visited(tmp_path, "k1")
+    assert "Say which letters" in visitor.get("/change/discard")
+    assert "No letter is chosen" in visitor.get("/change/discard?group=unknown")
+
+
+def test_a_discard_keeps_what_it_throws_away_where_only_its_owner_reads_it(tmp_path: Path) -> None:
+    visitor = visited(tmp_path, "k1", "k2")
+    visitor.get("/change/discard?id=m1")
+    bury(visitor.desk, "late")
+    visitor.post("/change/discard", plan=visitor.plan, number="1", why="test data")
+    deed = visitor.over("discard")
+    assert deed.facts["counts"]["discarded"] == 1
+    assert sorted(dead(visitor.desk)) == ["k2", "late"]
+    (archive,) = (tmp_path / "archives").iterdir()
+    assert stat.S_IMODE(archive.stat().st_mode) == 0o600
+    assert "secret-k1" in archive.read_text()
+    assert view(visitor.desk, "k1").status is Status.FAILED
+
+
+def test_a_change_whose_audit_cannot_be_written_is_not_made(tmp_path: Path) -> None:
+    visitor = visited(tmp_path, "k1")
+    visitor.desk.audit_is_gone = True
+    visitor.get("/change/discard?all=1")
+    visitor.post("/change/discard", plan=visitor.plan, number="1", why="x")
+    deed = visitor.over("discard")
+    assert deed.problem is not None
+    assert "Nothing was changed" in deed.problem
+    assert "Nothing was changed" in visitor.get(f"/deeds/{deed.name}")
+    assert dead(visitor.desk) == ["k1"]
+
+
+def test_a_replay_beside_a_redrive_of_aws_is_refused(tmp_path: Path) -> None:
+    visitor = visited(tmp_path, "k1")
+    visitor.desk.redrive = Redrive("handle", 3, 9)
+    visitor.get("/change/replay?all=1")
+    visitor.post("/change/replay", plan=visitor.plan, number="1", why="x")
+    assert "already running" in str(visitor.over("replay").problem)
+
+
+def test_a_replay_is_stopped_by_hand_and_leaves_the_rest(tmp_path: Path) -> None:
+    visitor = visited(tmp_path, *(f"k{number}" for number in range(7)))
+    visitor.desk.clock.sleep = lambda _: visitor.house.deeds.all("replay")[0].stop()  # type: ignore[method-assign,assignment]
+    visitor.get("/change/replay?all=1")
+    visitor.post("/change/replay", plan=visitor.plan, number="7", why="x")
+    deed = visitor.over("replay")
+    assert "Stopped by hand" in str(deed.problem)
+    assert len(dead(visitor.desk)) == 2
+    assert [line["outcome"] for line in visitor.desk.audit] == ["begins", "broke off"]
+
+
+def test_an_edit_shows_the_difference_first_and_sends_a_new_job_once(tmp_path: Path) -> None:
+    visitor = visited(tmp_path, "k1")
+    assert "secret-k1" in visitor.get("/letters/payments/m1/edit")
+    payload = json.dumps({"order_id": "order-9", "payment_intent_id": "pi_secret"})
+    text = visitor.post("/letters/payments/m1/edit", job_type="capture-payment", payload=payload)
+    assert '<span class="plus">+  &#34;order_id&#34;: &#34;order-9&#34;,</span>' in text
+    assert "Changed: order_id." in words_of(text)
+    assert not visitor.desk.audit
+    plan = visitor.plan
+    visitor.post("/change/edit", plan=plan, why="a wrong order")
+    assert visitor.last.status_code == 200
+    assert not dead(visitor.desk)
+    assert [line["what"] for line in visitor.desk.audit] == ["dlq edit", "dlq edit"]
+    assert "agreed to before" in visitor.post("/change/edit", plan=plan, why="a wrong order")
+
+
+def test_a_payload_that_would_be_refused_is_told_field_by_field_and_not_repeated(tmp_path: Path) -> None:
+    visitor = visited(tmp_path, "k1")
+    told = words_of(
+        visitor.post("/letters/payments/m1/edit", job_type="capture-payment", payload='{"order_id": 99177}')
+    )
+    assert visitor.last.status_code == 409
+    assert "payment_intent_id" in told
+    assert "99177" not in told
+    assert "no JSON" in visitor.post("/letters/payments/m1/edit", job_type="capture-payment", payload="{")
+
+
+def test_a_hidden_value_stays_in_its_place() -> None:
+    old = '{"a": "s1", "b": {"c": "s2"}, "d": ["s3", "s4"], "e": "open"}'
+    shown = '{"a": "***", "b": {"c": "***"}, "d": ["***", "***"], "e": "open"}'
+    new = '{"a": "***", "b": {"c": "***"}, "d": ["***", "x", "***"], "e": "***"}'
+    assert json.loads(with_hidden(new, shown, old)) == {
+        "a": "s1",
+        "b": {"c": "s2"},
+        "d": ["s3", "x", "***"],
+        "e": "***",
+    }
+    with pytest.raises(CommandError, match="no JSON"):
+        with_hidden("{", shown, old)
+
+
+def test_a_job_is_cancelled_after_its_dry_run_and_with_a_reason(tmp_path: Path) -> None:
+    visitor = visited(tmp_path, "k1")
+    job = operation_of("k1")
+    assert "--although-begun" in visitor.get(f"/jobs/{job}/cancel")
+    assert "dry run" in visitor.get(f"/jobs/{job}/cancel?insist=1")
+    visitor.post(f"/jobs/{job}/cancel", insist="1")
+    assert visitor.last.status_code == 409
+    assert view(visitor.desk, "k1").status is Status.DEAD_LETTERED
+    visitor.post(f"/jobs/{job}/cancel", insist="1", why="asked for")
+    assert view(visitor.desk, "k1").status is Status.CANCELLED
+    assert "nothing to give back" in visitor.get(f"/jobs/{job}/release")
+
+
+def test_a_worker_is_paused_and_freed_by_its_name_with_a_reason(tmp_path: Path) -> None:
+    visitor = Visitor(tmp_path)
+    visitor.post("/workers/payments/pause", name="users", why="x", time="1h")
+    assert visitor.last.status_code == 409
+    assert not visitor.desk.brakes.brakes
+    visitor.post("/workers/payments/pause", name="payments", why="migration", time="30m")
+    brake = visitor.desk.brakes.brakes["payments"]
+    assert brake.until - brake.since == timedelta(minutes=30)
+    assert visitor.desk.mapped.running == {"payments": 0}
+    assert "migration" in visitor.get("/workers/payments")
+    visitor.post("/workers/payments/resume", name="payments", why="done")
+    assert not visitor.desk.brakes.brakes
+    assert [line["what"] for line in visitor.desk.audit] == ["pause", "pause", "resume", "resume"]
+    visitor.post("/workers/nobody/pause", name="nobody", why="x")
+    assert visitor.last.status_code == 409
