@@ -61,7 +61,9 @@ class CircuitBreaker:
 
 @dataclass(frozen=True, slots=True)
 class RetryBudget:
-    """How many calls may be made for jobs that failed before: a share of the others, and some that a quiet hour needs.
+    """How many attempts may call for jobs that failed before: a share of the others, and some that a quiet hour needs.
+
+    An attempt counts once, by its first call there, however many it makes.
 
     Attributes:
         share: retries allowed for each first try, over all workers.

@@ -7,7 +7,7 @@ Redis is gone the bounds are kept by each process for itself, or nobody calls, a
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -70,6 +70,7 @@ class Way:
     job_type: str
     failure: Failure | None
     _excused: set[str] = field(default_factory=set)
+    _counted_once: set[str] = field(default_factory=set)  # where the attempt has asked the retry budget, and was let in
 
     def excuses(self, dependency: str) -> bool:
         """Whether the attempt's last failed call there says nothing about the job: the dependency fails everybody.
@@ -135,6 +136,9 @@ class Way:
     ) -> tuple[Gates, Gate]:
         """Enter, after a moment if need be; give which gate it was, to leave it again."""
         clock, is_retry = self.ways.here.clock, self.failure is not None
+        if dependency.name in self._counted_once:
+            # A budget of calls would never let a job through again that makes more of them than it saves up.
+            gate = replace(gate, retries=None)
         patience = min(PATIENCE, max(time_left() - gate.call, timedelta(0)))
         until = clock.monotonic() + patience.total_seconds()
         gates = self.ways.gates
@@ -149,6 +153,7 @@ class Way:
                 self.ways.telemetry.count("gate_unavailable", self.job_type)
                 continue
             if isinstance(turned, timedelta):
+                self._counted_once.add(dependency.name)
                 if turned:
                     clock.sleep(turned.total_seconds())
                 return gates, gate

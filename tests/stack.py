@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from shared.worker import Worker
 
 PACE = 0.1
+SHOWN = {"job_type", "idempotency_key", "status", "attempts", "not_before", "in_progress_expiration", "updated_at"}
 Server = TypeVar("Server", bound="OutsideServer")
 
 
@@ -113,7 +114,21 @@ class Stack:
                 return
             if not polled:
                 time.sleep(0.1)
-        pytest.fail(f"the queue is not empty after {patience}")
+        pytest.fail(f"the queue is not empty after {patience}: {self._left()}")
+
+    def _left(self) -> str:
+        """What has not ended, for whoever reads that the queue is not empty."""
+        items = self.database.client.scan(TableName=self.settings.jobs_table, ConsistentRead=True)["Items"]
+        jobs = [
+            {name: next(iter(item[name].values())) for name in sorted(item) if name in SHOWN}
+            for item in items
+            if "status" in item and item["status"]["S"] in {"accepted", "running", "retrying"}
+        ]
+        names = ["All"]
+        url = self.settings.queues[self.worker.name]
+        queue = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
+        counts = {name: count for name, count in queue.items() if name.startswith("Approximate")}
+        return f"{counts}; {jobs}; the mapping met {[repr(error) for error in self.mapping.errors[-3:]]}"
 
     def _acting(self, function: str) -> contextlib.AbstractContextManager[None]:
         """As that function of the product: what its role does not grant is told. A worker of the tests has no role."""

@@ -4863,6 +4863,13 @@ MUTANTS = (
         "tests/infra/test_product.py",
     ),
     Mutant(
+        "an attempt counts once for the retry budget",
+        "shared/way.py",
+        "            gate = replace(gate, retries=None)\n",
+        "            pass\n",
+        "tests/unit/test_way.py",
+    ),
+    Mutant(
         "the threads of a batch run the next one",
         "shared/consumer.py",
         "            self._pool = None if unfinished else pool\n",

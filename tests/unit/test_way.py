@@ -43,14 +43,15 @@ PAUSE = timedelta(seconds=30)
 class Shop:
     """An outside system as a test wants it; and a worker whose one job calls it."""
 
-    def __init__(self, method: str = "POST", **bounds: Any) -> None:
+    def __init__(self, method: str = "POST", *, times: int = 1, **bounds: Any) -> None:
         self.answers: list[Exception | None] = []
         self.usual: Exception | None = None
         self.calls = 0
         dependency = Dependency("shop", timeout=5 * SECOND, **bounds)
 
         def buy(_payload: Any, work: UnitOfWork) -> str:
-            work.call(dependency, method, "/things")
+            for _ in range(times):
+                work.call(dependency, method, "/things")
             return "bought"
 
         self.dependency = dependency
@@ -196,6 +197,21 @@ def test_retries_beyond_their_budget_wait_and_first_tries_go_on() -> None:
     outcome = shop.run("b")
     assert (outcome.because, shop.record("b").attempts) == (Because.DEPENDENCY_LIMITED, 0)
     assert isinstance(shop.run("fresh"), Completed)
+
+
+def test_an_attempt_counts_once_for_the_retry_budget_however_many_calls_it_makes() -> None:
+    """One that makes more calls than the budget saves up would never end, and would take all of it with each attempt."""
+    shop = Shop("GET", times=30, retries=RetryBudget(share=0.5, per_minute=1, burst=2))
+    for key in ("k1", "k2", "k3", "k4", "k5"):
+        shop.answers = [DOWN]
+        shop.run(key)
+        shop.run(f"served-{key}")
+    shop.world.clock.pass_(timedelta(seconds=30))
+    assert [type(shop.run(key)) for key in ("k1", "k2", "k3")] == [Completed, Completed, Postponed]
+    shop.run("first-1")  # a first try adds its share, once for its thirty calls
+    assert type(shop.run("k4")) is Postponed
+    shop.run("first-2")
+    assert type(shop.run("k5")) is Completed
 
 
 def test_what_waits_for_an_open_breaker_does_not_come_back_in_one_moment() -> None:
