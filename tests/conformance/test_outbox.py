@@ -158,7 +158,7 @@ def test_a_message_of_a_commit_waits_from_the_commit(stores: Stores) -> None:
     mine = posting()
     stores.records.commit(Hold(made.record, made.token), Commit(Status.COMPLETED, postings=(mine,)), START)
     records: Any = stores.records
-    if isinstance(records, MemoryDatabase):
+    if isinstance(stores.items, MemoryDatabase):
         shelf: Shelf = Memory(records)
     else:
         shelf = Moto(DynamoDBOutbox(records.layer.client, records.layer.outbox_table))
@@ -191,7 +191,7 @@ def test_i12_messages_of_one_commit_are_in_the_order_in_which_it_enqueued_them(s
     records: Any = stores.records
     store = (
         records
-        if isinstance(records, MemoryDatabase)
+        if isinstance(stores.items, MemoryDatabase)
         else DynamoDBOutbox(records.layer.client, records.layer.outbox_table)
     )
     assert list(store.lane(mine[0].lane)) == list(mine)
