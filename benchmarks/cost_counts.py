@@ -11,14 +11,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from redis.connection import Connection
-
 from functions import canary, inventory, invoices, notifications, payments, users
 from local.inventory_system import InventorySystem
 from local.notification_service import NotificationService
 from local.provider import Provider
 from local.seed import invoice_item
 from tests.aws_calls import seeing
+from tests.redis_calls import exchanges
 from tests.stack import Stack, new_stack, serving
 from tests.world import body
 
@@ -33,7 +32,6 @@ COUNTS = Path(__file__).with_name("cost.json")
 POLLS = 1000
 WRITE_BYTES = 1024  # of one unit of DynamoDB; what a job reads fits into one of 4,096
 BY_THE_MAPPING = ("ReceiveMessage", "DeleteMessage")
-REDIS: Any = Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,23 +115,16 @@ class Counted:
 
 @contextlib.contextmanager
 def _counting(counted: Counted) -> Iterator[None]:
-    send = REDIS.send_packed_command
-
     def see(_service: str, operation: str, parameters: dict[str, Any]) -> None:
         if operation not in BY_THE_MAPPING:
             counted.calls[operation] += 1
         counted.parts += max(len(parameters.get("TransactItems", ())) - 1, 0)
 
-    def sent(self: Any, *words: Any, **named: Any) -> Any:  # noqa: ANN401 - as redis has it
+    def sent(_command: object) -> None:
         counted.exchanges += 1
-        return send(self, *words, **named)
 
-    REDIS.send_packed_command = sent
-    try:
-        with seeing(see):
-            yield
-    finally:
-        REDIS.send_packed_command = send
+    with seeing(see), exchanges(sent):
+        yield
 
 
 def count(case: Case, valkey: Valkey) -> Counted:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ops import alarms, braking, deploy_check, dlq, enqueue, job, locks, new_worker, operation, smoke, status
+from ops.aws_running import AwsRunning
 from ops.console import command as console
 from ops.deploy_check import synthesised
 from ops.deployed import find, template_of
@@ -22,7 +23,6 @@ from ops.editor import in_editor
 from ops.exits import CommandError, Exit
 from ops.jobs import DynamoDBJobs
 from ops.place import STACK_VARIABLE, USUAL_STACK, go_local, go_to_aws
-from ops.running import AwsRunning
 from ops.together import side_by_side
 from ops.tools import Tools
 from shared.backends.audit_log import CloudWatchAudit, caller

@@ -70,7 +70,7 @@ class Consumer:
         self.busy.set()
         try:
             with self.runtime.keeper:
-                self.runtime.execution.finishing.gathers = len(lanes) <= self.worker.threads
+                self.runtime.execution.finishing.gathers = len(deliveries) == len(lanes) <= self.worker.threads
                 at_once = {lane[0].message_id for lane in lanes[: self.worker.threads]}
                 prepared = self.runtime.execution.preparation.together(deliveries, at_once, until)
                 waiting = deque(lanes)

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from shared.lease import Lease, Leases
     from shared.tag import Tag
 
-GATHERING = timedelta(
-    milliseconds=20
-)  # about what a transaction takes; leases are held and tags are stale that much longer
+# About what a transaction takes. Leases are held, and tags are stale, for that much longer.
+GATHERING = timedelta(milliseconds=20)
 
 
 @dataclass(slots=True, eq=False)

@@ -86,6 +86,7 @@ class Heartbeat:
     _ends: tuple[float, datetime] = field(init=False)
     _claim_is_lost: bool = False
     _is_beating: bool = False
+    _is_hidden: bool = False  # by a beat, and no longer for as long as the queue has it
 
     def __post_init__(self) -> None:
         """Count from now: the message has just been received."""
@@ -168,17 +169,29 @@ class Heartbeat:
         return self.beat.total_seconds()
 
     def _prolong(self, hold: Hold | None) -> bool:
-        if self._must_end():
-            return False
-        if hold is not None:  # before the message: a copy that comes back early finds the job held
+        """Prolong claim and message; give whether it could: settlement may decide now when the message comes back.
+
+        The claim first: a copy that comes back early finds the job held. At the first beat the message, also where the claim was
+        quicker: until it is hidden once it is the queue's for long, and whoever died would leave it there.
+        """
+        steps = (self._hold_on, self._hide) if self._is_hidden else (self._hide, self._hold_on)
+        for step in steps:
+            if self._must_end():
+                return False
+            step(hold)
+        return True
+
+    def _hold_on(self, hold: Hold | None) -> None:
+        if hold is not None:
             now = self.clock.now()
             self.records.prolong(hold, now + self.ahead, now)
             failpoint(Failpoint.BEAT_CLAIM)
-            if self._must_end():  # meanwhile: settlement decides now when the message comes back, or a later invocation
-                return False
+
+    def _hide(self, hold: Hold | None) -> None:
+        del hold
         self.queue.hide(self.delivery, self.ahead)
+        self._is_hidden = True
         failpoint(Failpoint.BEAT_MESSAGE)
-        return True
 
     def _lose(self, what: str) -> float:
         self.lost.set()

@@ -12,10 +12,11 @@ from rich.console import Console
 
 from functions.lookout import Lookout
 from infra.names import camel
+from ops.aws_running import AwsRunning
 from ops.cli import connected, main
 from ops.deployed import Deployed
 from ops.exits import Exit
-from ops.running import AwsRunning, Receiving
+from ops.running import Receiving
 from shared.backends.aws import client
 from shared.backends.brakes import DynamoDBBrakes
 from shared.backends.memory_brakes import MemoryMappings

@@ -9,7 +9,6 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from redis import Redis
-from redis.connection import Connection
 
 from benchmarks import product
 from benchmarks.declared import Figure, Measure, Of, Sample, Store, Target
@@ -19,6 +18,7 @@ from shared.backends.redis import RedisStore
 from shared.clock import SystemClock
 from tests.aws import Database
 from tests.aws_calls import seeing
+from tests.redis_calls import exchanges
 from tests.world import Context
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ BATCHES = 9
 READS = frozenset({"GetItem", "BatchGetItem", "Query"})
 PEER = "hand-wired"
 TOGETHER = "The locks of a batch are taken in one exchange, and given back by as few as its commits end in."
-REDIS: Any = Connection
 
 
 def run(bench: Bench) -> Mapping[str, Sample]:
@@ -81,10 +80,10 @@ def _together(bench: Bench) -> tuple[float, ...]:
     asked = []
     for turn in range(1 + BATCHES):  # the first opens connections
         names = [f"together-{turn}-{uuid.uuid4().hex[:8]}" for _ in range(JOBS)]
-        exchanges: Counter[str] = Counter()
-        with counting(exchanges):
+        counted: Counter[str] = Counter()
+        with counting(counted):
             consumer.handle(product.batch(map(product.note_body, names)), Context())
-        asked.append(exchanges["exchanges"] / JOBS)
+        asked.append(counted["exchanges"] / JOBS)
     return tuple(asked[1:])
 
 
@@ -95,22 +94,13 @@ def _sample(found: Mapping[str, Counter[str]], which: str, what: str, jobs: int)
 @contextlib.contextmanager
 def counting(asked: Counter[str]) -> Iterator[None]:
     """Count `calls` of DynamoDB that write, and `exchanges` with Redis, of all threads of this process."""
-    send = REDIS.send_packed_command
 
     def see(service: str, operation: str, _: dict[str, Any]) -> None:
         if service == "dynamodb" and operation not in READS:
             asked["calls"] += 1
 
-    def sent(self: Any, *words: Any, **named: Any) -> Any:  # noqa: ANN401 - as redis has it
-        asked["exchanges"] += 1
-        return send(self, *words, **named)
-
-    REDIS.send_packed_command = sent
-    try:
-        with seeing(see):
-            yield
-    finally:
-        REDIS.send_packed_command = send
+    with seeing(see), exchanges(lambda _: asked.update(["exchanges"])):
+        yield
 
 
 def _at_most(name: str, what: str, bound: float) -> Figure:

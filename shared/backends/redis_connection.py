@@ -55,7 +55,7 @@ class Connection:
         port: its port.
         tls: whether to speak TLS.
         cluster: whether it speaks the cluster protocol.
-        most: connections kept, as many as threads use it.
+        most: connections kept to a server, as many as threads use it.
         credentials: asked by every new connection; none where the server asks for none.
         wait: for a connection, and for each answer.
         breaker: spares callers the wait for a server that is gone.
@@ -189,7 +189,8 @@ class Connection:
             "protocol": 2,  # of the third nothing is needed, and it costs an exchange more for every connection
             "driver_info": None,  # two more
             "decode_responses": True,
-            "max_connections": self.most,
+            # Each thread keeps one; a command whose slot has moved goes over one more, by the client itself.
+            "max_connections": 2 * self.most,
         }
         if self.cluster:
             # Found again by its name, not by the addresses that nodes told when all was well.

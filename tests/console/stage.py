@@ -19,12 +19,13 @@ from infra.alarm_settings import AlarmSettings
 from infra.alarms.alarm import Alarm
 from infra.alarms.queues import Deployed as Names
 from infra.alarms.worker import worker_alarms
+from ops.aws_running import AwsRunning
 from ops.cli import connected
 from ops.console.command import ROOT
 from ops.console.house import House
 from ops.console.server import Served
 from ops.deployed import Deployed
-from ops.running import AwsRunning, Receiving
+from ops.running import Receiving
 from shared.backends.aws import client
 from shared.backends.sqs_dead_letters import SqsDeadLetters
 from shared.errors import Unavailable

@@ -415,8 +415,8 @@ def played(
         begin, after, _ = SCENES[point]
         worker = IMPATIENT if begin is impatient else CRASHING
         stack = new_stack(valkey, faults_provider, visibility=3, worker=worker)
-        if point in {Failpoint.FENCED, Failpoint.BEAT_MESSAGE}:
-            # The queue would keep the message for long: its heartbeat has it back. Whoever dies in the first beat leaves it to the queue.
+        if point in {Failpoint.FENCED, Failpoint.BEAT_CLAIM, Failpoint.BEAT_MESSAGE}:
+            # The queue would keep the message for long: its heartbeat has it back.
             stack = new_stack(valkey, faults_provider, visibility=LONG, worker=worker)
         scene = Scene(stack, folder, f"{point.value.replace('-', '_')}_{times}", point)
         begin(scene)

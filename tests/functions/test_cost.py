@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from redis import Redis
-from redis.connection import Connection
 
 from functions import invoices, users
 from local.seed import invoice_item
@@ -24,10 +24,11 @@ from shared.rate import Rate
 from shared.runtime import connect
 from shared.worker import Worker
 from tests.aws import Database, create_queue
+from tests.redis_calls import exchanges
 from tests.world import Context, body, event, failures, note_job, record_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from local.valkey import Valkey
     from shared.unit_of_work import UnitOfWork
@@ -61,9 +62,7 @@ def known_scripts(valkey: Valkey) -> None:
 
 
 @pytest.fixture
-def costs(
-    stack: Stack, valkey: Valkey, known_scripts: None, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[Worker, str], Costs]:
+def costs(stack: Stack, valkey: Valkey, known_scripts: None) -> Iterator[Callable[[Worker, str], Costs]]:
     """Counts for a worker; the message given is handled first, and opens the connections, which greet each other."""
 
     def of(worker: Worker, warm: str) -> Costs:
@@ -86,16 +85,11 @@ def costs(
         records.layer.client.meta.events.register(
             "before-call.dynamodb", lambda model, **_: counted.calls.update([model.name]), unique_id="count"
         )
-        send: Any = Connection.send_packed_command
-
-        def noted(self: Connection, command: Any, check_health: bool = True) -> Any:
-            counted.exchanges.append(command)
-            return send(self, command, check_health)
-
-        monkeypatch.setattr(Connection, "send_packed_command", noted)
+        seen.enter_context(exchanges(counted.exchanges.append))
         return counted
 
-    return of
+    with contextlib.ExitStack() as seen:
+        yield of
 
 
 def test_a_job_that_writes_one_item_costs_a_claim_a_transaction_and_two_exchanges_with_redis(

@@ -17,6 +17,7 @@ from shared.problem import too_many_requests
 from shared.settings import OwnerLimits
 from tests.door import Client, payload
 from tests.functions.house import LIMITS, House
+from tests.redis_calls import exchanges
 from tests.world import FakeClock
 
 if TYPE_CHECKING:
@@ -114,10 +115,9 @@ def test_the_deployed_front_door_keeps_rates_in_the_cache_and_works_without_one(
 def test_an_accepted_request_costs_a_look_a_count_a_transaction_and_one_exchange_with_redis(
     http: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from redis.connection import Connection  # noqa: PLC0415 - only this test looks at it
 
     calls: Counter[str] = Counter()
-    exchanges: list[Any] = []
+    sent: list[Any] = []
     http.post(payload("o9"), key="warm", user="counted-1")
     make: Any = vars(front_door)["client"]
 
@@ -130,17 +130,11 @@ def test_an_accepted_request_costs_a_look_a_count_a_transaction_and_one_exchange
     counted = Client(front_door.connect(replace(http.stack.settings, owner_limits=OwnerLimits(100, 100, 1000))))
     counted.post(payload("o9"), key="warm", user="counted-1")
     calls.clear()
-    send: Any = Connection.send_packed_command
-
-    def sent(self: Connection, command: Any, check_health: bool = True) -> Any:
-        exchanges.append(command)
-        return send(self, command, check_health)
-
-    monkeypatch.setattr(Connection, "send_packed_command", sent)
-    status, body, _ = counted.post(payload("o9"), key="k9", user="counted-1")
+    with exchanges(sent.append):
+        status, body, _ = counted.post(payload("o9"), key="k9", user="counted-1")
     assert status == 202
     assert calls == {"GetItem": 1, "Query": 1, "TransactWriteItems": 1}  # whose order it is, first
-    assert len(exchanges) == 1
+    assert len(sent) == 1
     calls.clear()
     counted.get(body["operation_id"], user="counted-1")
     assert calls == {"GetItem": 1}

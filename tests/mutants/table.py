@@ -722,8 +722,15 @@ MUTANTS = (
     Mutant(
         "a batch with more deliveries than threads does not wait",
         "shared/consumer.py",
-        "finishing.gathers = len(lanes) <= self.worker.threads",
+        "finishing.gathers = len(deliveries) == len(lanes) <= self.worker.threads",
         "finishing.gathers = True",
+        "tests/unit/test_finishing.py",
+    ),
+    Mutant(
+        "a batch with groups of several does not wait",
+        "shared/consumer.py",
+        "len(deliveries) == len(lanes) <= self.worker.threads",
+        "len(lanes) <= self.worker.threads",
         "tests/unit/test_finishing.py",
     ),
     Mutant(
@@ -1493,15 +1500,22 @@ MUTANTS = (
     Mutant(
         "a beat that was stopped on its way hides nothing",
         "shared/heartbeat.py",
-        "            if self._must_end():  # meanwhile: settlement decides now when the message comes back, or a later invocation",
-        "            if False:",
+        "        for step in steps:\n            if self._must_end():\n",
+        "        for step in steps:\n            if step is steps[0] and self._must_end():\n",
         HEARTBEAT,
     ),
     Mutant(
         "a heart that was stopped beats no more",
         "shared/heartbeat.py",
-        "        if self._must_end():\n            return False\n        if hold",
-        "        if hold",
+        "        for step in steps:\n            if self._must_end():\n",
+        "        for step in steps:\n            if step is steps[1] and self._must_end():\n",
+        HEARTBEAT,
+    ),
+    Mutant(
+        "the first beat hides the message before anything else",
+        "shared/heartbeat.py",
+        "(self._hold_on, self._hide) if self._is_hidden else (self._hide, self._hold_on)",
+        "(self._hold_on, self._hide)",
         HEARTBEAT,
     ),
     Mutant(

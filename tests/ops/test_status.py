@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from functions.registry import WORKERS
-from ops import running as running_module
+from ops import aws_running
+from ops.aws_running import AwsRunning
 from ops.deployed import Deployed
 from ops.exits import Exit
-from ops.running import COUNTED, AwsRunning, Depth, Receiving
+from ops.running import COUNTED, Depth, Receiving
 from shared.brake import Brake, BrakeState
 from shared.errors import Unavailable
 from tests.ops.desk import OUTPUTS, Desk
@@ -164,7 +165,7 @@ class Api:
 
 
 def looking(monkeypatch: pytest.MonkeyPatch, api: Api) -> AwsRunning:
-    monkeypatch.setattr(running_module, "client", lambda *_, **__: api)
+    monkeypatch.setattr(aws_running, "client", lambda *_, **__: api)
     return AwsRunning(Deployed("tahan-dev", OUTPUTS))
 
 

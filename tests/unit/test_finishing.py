@@ -205,3 +205,15 @@ def test_a_batch_with_deliveries_that_wait_for_a_thread_does_not_gather(threads:
     records = [record_of(body(idempotency_key=f"k{place}", payload={"thing": "A"}), f"m{place}") for place in range(3)]
     Consumer(world.worker, runtime).handle(event(*records), Context())
     assert runtime.execution.finishing.gathers is gathers
+
+
+def test_a_batch_in_which_a_delivery_is_behind_another_of_its_group_does_not_gather() -> None:
+    world = World.of()
+    world.worker = type(world.worker)("notes", jobs=world.worker.jobs, fifo=True)
+    runtime = world.runtime
+    records = [
+        record_of(body(idempotency_key=f"k{place}", payload={"thing": "A"}), f"m{place}", group="g")
+        for place in range(2)
+    ]
+    Consumer(world.worker, runtime).handle(event(*records), Context())
+    assert runtime.execution.finishing.gathers is False

@@ -308,12 +308,14 @@ def test_cac_10_more_threads_than_connections_do_not_hide_that_the_server_hangs(
         told: list[str] = []
 
         def beside(lines: Any) -> None:
-            held = lines.client.connection_pool.get_connection()  # another thread's, that waits for the server
+            pool = lines.client.connection_pool
+            held = [pool.get_connection() for _ in range(2)]  # others' threads, which wait for the server
             try:
                 with pytest.raises(CacheUnavailable, match="MaxConnectionsError"):
                     acquire(to)
             finally:
-                lines.client.connection_pool.release(held)
+                for each in held:
+                    pool.release(each)
             raise TimeoutError
 
         for _ in range(to.breaker.failures):
