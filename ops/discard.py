@@ -24,7 +24,7 @@ from shared.operator_records import Ending
 from shared.strict_json import json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from ops.desk import Desk
@@ -107,11 +107,13 @@ class Discard:
 
     Attributes:
         only: message ids of the letters that people have agreed to; what arrived since is not touched.
+        tell: called after some are done; what it raises leaves the rest untouched.
     """
 
     desk: Desk
     only: frozenset[str]
     archive: Archive
+    tell: Callable[[], None] = lambda: None
     fates: Counter[Thrown] = field(default_factory=Counter)
     left: list[tuple[Dossier, Thrown]] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
@@ -124,7 +126,7 @@ class Discard:
             OSError: the archive cannot be written; what is not in it is untouched.
         """
         while self._discard_some():
-            pass
+            self.tell()
 
     def _discard_some(self) -> bool:
         with self.desk.taken(self._chooses, CHUNK) as survey:

@@ -5,10 +5,13 @@ Nothing is written if anything of it is there already, or if a name is none that
 
 from __future__ import annotations
 
+import ast
 import builtins
 import keyword
 import subprocess
 import sys
+from collections import Counter
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,7 +86,7 @@ def check(names: Names) -> None:
     Raises:
         CommandError: with what to do.
     """
-    for wrong in (*_misspelt(names), *_taken(names)):
+    for wrong in chain(_misspelt(names), _taken(names), _doubled(names)):
         message = f"{wrong[0].upper()}{wrong[1:]} Nothing was written."
         raise CommandError(message, Exit.REFUSED)
 
@@ -113,14 +116,44 @@ def _taken(names: Names) -> Iterator[str]:
             yield f"a table {names.worker!r} is declared by worker {worker.name!r}: choose another name."
     for file in written(names):
         if (ROOT / file).exists():
-            yield f"the file {file} is there already: choose another name, or add the job to that worker."
+            yield (
+                f"the file {file} is there already: choose another name, add the job to that worker, or take out what an"
+                " earlier run left that broke off."
+            )
+
+
+def _doubled(names: Names) -> Iterator[str]:
+    """What the new files would mean two things by."""
+    for file, text in written(names).items():
+        if file.endswith(".py") and names.function.isidentifier() and names.module.isidentifier():
+            bound = Counter(_bound(ast.parse(text)))
+            for word in (word for word, times in bound.items() if times > 1):
+                yield f"{word!r} would name two things in {file}: choose another name for the worker or its job type."
+
+
+def _bound(tree: ast.AST) -> Iterator[str]:
+    """The names that a module binds."""
+    for node in ast.iter_child_nodes(tree):
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                yield from (alias.asname or alias.name for alias in node.names)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Assign(targets=targets):
+                yield from (target.id for target in targets if isinstance(target, ast.Name))
+            case ast.If():
+                yield from _bound(node)
+            case _:
+                continue
 
 
 def _write(files: dict[str, str]) -> None:
     for name, text in files.items():
         path = ROOT / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        whole = path.with_name(f"{path.name}.new")  # whoever dies leaves no half of a file
+        whole.write_text(text, encoding="utf-8")
+        whole.replace(path)
 
 
 def _format(files: list[str]) -> None:
@@ -134,7 +167,7 @@ def _format(files: list[str]) -> None:
 def _run(command: list[str], repair: str) -> None:
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603 - ours
     if ran.returncode:
-        message = f"The worker is written, and {' '.join(command[1:3])} failed: {ran.stderr.strip()}\nThen {repair}."
+        message = f"The worker is written, and {' '.join(command[1:3])} failed: {(ran.stderr or ran.stdout).strip()}\nThen {repair}."
         raise CommandError(message)
 
 

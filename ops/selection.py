@@ -21,6 +21,7 @@ class Selection:
         since: of the last failure.
         until: the same.
         everything: whether no word but the worker's chooses; a selection without a word chooses nothing.
+        only: message ids, of which a letter must have one: those that people have seen and agreed to.
     """
 
     ids: tuple[str, ...] = ()
@@ -30,6 +31,7 @@ class Selection:
     since: datetime | None = None
     until: datetime | None = None
     everything: bool = False
+    only: frozenset[str] | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -41,6 +43,7 @@ class Selection:
         """Whether the letter is meant."""
         return (
             not self.is_empty
+            and (self.only is None or dossier.delivery.message_id in self.only)
             and (not self.ids or any(self._names(name, dossier) for name in self.ids))
             and self.group in {None, dossier.signature}
             and self.job_type in {None, dossier.job_type}

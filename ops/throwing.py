@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from ops.audit import Outcome
     from ops.deployed import Deployed
     from ops.desk import Desk
     from ops.dossier import Dossier
@@ -35,11 +36,12 @@ class Discarded:
 
     asked: int
     fates: Counter[Thrown] = field(default_factory=Counter)
+    is_over: bool = False
 
     @property
     def missing(self) -> int:
-        """How many were not there any more, or are looked at by somebody else."""
-        return self.asked - self.fates.total()
+        """How many were not there any more, or are looked at by somebody else; nobody knows before it is over."""
+        return self.asked - self.fates.total() if self.is_over else 0
 
     @property
     def left(self) -> int:
@@ -63,7 +65,7 @@ def throw(
     thrower: Thrower,
     tell: Callable[[Discarded], None] = lambda _: None,
 ) -> Discarded:
-    """Archive and discard these letters and no others; `tell` is called with what is done after each worker.
+    """Archive and discard these letters and no others; `tell` is called with what is done whenever some are.
 
     Raises:
         CommandError: the audit or the archive cannot be written; what is not in the archive is untouched.
@@ -75,18 +77,38 @@ def throw(
         try:
             with Archive(thrower.archive) as archive:
                 for desk, only in _by_desk(found):
-                    discard = Discard(desk, only, archive)
-                    try:
-                        with tools.busy(f"Archiving and discarding {len(only)} dead letters of {desk.worker} ..."):
-                            discard.run()
-                    finally:
-                        whole.fates.update(discard.fates)
-                        outcome.counts = {fate.value: count for fate, count in whole.fates.items()}
-                        tell(whole)
+                    with tools.busy(f"Archiving and discarding {len(only)} dead letters of {desk.worker} ..."):
+                        _discard(desk, only, archive, whole, outcome, tell)
         except OSError as error:
             message = f"The archive cannot be written ({type(error).__name__}): what is not in it is untouched."
             raise CommandError(message) from error
+    whole.is_over = True
     return whole
+
+
+def _discard(  # noqa: PLR0913, PLR0917 - what one worker's letters need, told in one place
+    desk: Desk,
+    only: frozenset[str],
+    archive: Archive,
+    whole: Discarded,
+    outcome: Outcome,
+    tell: Callable[[Discarded], None],
+) -> None:
+    before = Counter(whole.fates)
+
+    def note() -> None:
+        whole.fates = before + discard.fates
+        outcome.counts = {fate.value: count for fate, count in whole.fates.items()}
+
+    def noted() -> None:
+        note()
+        tell(whole)
+
+    discard = Discard(desk, only, archive, noted)
+    try:
+        discard.run()
+    finally:  # also where it broke off: what is done is done
+        note()
 
 
 def _by_desk(found: Sequence[tuple[Desk, Dossier]]) -> list[tuple[Desk, frozenset[str]]]:

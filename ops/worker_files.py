@@ -83,7 +83,10 @@ def changed(names: Names, read: Callable[[str], str]) -> dict[str, str]:
         CommandError: one of them is not as this command knows it.
     """
     registered = _between(
-        REGISTRY, read(REGISTRY), r"(?<=^from functions import )[^\n]+", lambda found: _joined(found, names.module)
+        REGISTRY,
+        read(REGISTRY),
+        r"(?<=^from functions import )(?:\([^)]*\)|[^(\n]+)",
+        lambda found: _joined(found, names.module),
     )
     registered = _between(
         REGISTRY,
@@ -106,7 +109,7 @@ def changed(names: Names, read: Callable[[str], str]) -> dict[str, str]:
             lambda found: "".join(sorted([*found.splitlines(keepends=True), f'    "functions.{names.module}",\n'])),
         ),
         UNPLAYED: _between(
-            UNPLAYED, read(UNPLAYED), r"(?<=frozenset\()\([^)]*\)", lambda found: _tuple(found, names.worker)
+            UNPLAYED, read(UNPLAYED), r"(?<=frozenset\()\s*\([^)]*\)", lambda found: _tuple(found, names.worker)
         ),
         EVENTS_PAGE: _between(
             EVENTS_PAGE, read(EVENTS_PAGE), r"^The files of `front_door/` are events", lambda found: row + found
@@ -129,7 +132,8 @@ def _between(file: str, text: str, pattern: str, change: Callable[[str], str]) -
 
 
 def _joined(modules: str, module: str) -> str:
-    return ", ".join(sorted([*modules.split(", "), module]))
+    known = re.findall(r"[^\s,()]+", modules)
+    return f"({', '.join(sorted([*known, module]))})"  # the formatter takes the brackets away where all fits a line
 
 
 def _tuple(text: str, worker: str) -> str:

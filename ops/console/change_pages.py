@@ -5,6 +5,7 @@ What is done is what the command line does (`ops/replaying.py`, `ops/throwing.py
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
@@ -107,9 +108,11 @@ def agree_to_replay(visit: Visit) -> Response:
         None if visit.word("force") else MOST_DEATHS,
     )
     counted, why = _agreed(visit, "replay")
-    wanted = Wanted(counted.selection, counted.worker, care, why, visit.word("cancel_redrive") is not None)
+    agreed = frozenset(dossier.delivery.message_id for _, dossier in counted.look.found.found)
+    selection = dataclasses.replace(counted.selection, only=agreed)
+    wanted = Wanted(selection, counted.worker, care, why, visit.word("cancel_redrive") is not None)
     tools, told = visit.house.speaking()
-    stack, total = visit.stack, len(counted.look.found.found)
+    stack, total = visit.stack, len(agreed)
 
     def work(deed: Deed) -> None:
         shown = _Shown(deed, care)
@@ -134,13 +137,14 @@ def agree_to_discard(visit: Visit) -> Response:
     archive = _archive(visit)
 
     def work(deed: Deed) -> None:
-        deed.note(total=len(found), why=why, stage="archives and discards")
+        kept = {"archive": str(archive)}
+        deed.note(total=len(found), why=why, stage="archives and discards", counts=kept)
 
         def tell(discarded: Discarded) -> None:
-            deed.facts = {**deed.facts, "counts": discarded.fields}
+            deed.note(done=discarded.fates.total(), counts={**discarded.fields, **kept})
 
         discarded = throw(tools, stack, found, Thrower(counted.selection.told, why, archive), tell)
-        deed.facts = {**deed.facts, "stage": "is over", "counts": {**discarded.fields, "archive": str(archive)}}
+        deed.facts = {**deed.facts, "stage": "is over", "counts": {**discarded.fields, **kept}}
 
     deed = visit.house.deeds.begin(f"Discard of {counted.selection.told}", "discard", told, work)
     forget(visit)

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     import io
     from collections.abc import Callable
 
-MOST_KEPT = 100
+MOST_KEPT = 100  # changes that are over
+FEW_KEPT = 10  # looks that are over, and plans: they hold letters whole
+LOOK = "look"
 NOT_THOUGHT_OF = "The console met an error that nobody thought of ({}): its traceback stands in the terminal."
 
 
@@ -108,9 +110,10 @@ class Deeds:
         deed = Deed(secrets.token_hex(8), title, kind, told)
         with self._lock:
             self._deeds[deed.name] = deed
-            over = [name for name, each in self._deeds.items() if each.is_over]
-            for name in over[: max(0, len(self._deeds) - MOST_KEPT)]:
-                del self._deeds[name]
+            for most, is_look in ((FEW_KEPT, True), (MOST_KEPT, False)):
+                over = [name for name, each in self._deeds.items() if each.is_over and (each.kind == LOOK) is is_look]
+                for name in over[: max(0, len(over) - most)]:
+                    del self._deeds[name]
         threading.Thread(target=deed.run, args=(work,), name=f"deed {kind}", daemon=True).start()
         return deed
 
@@ -132,12 +135,12 @@ class Plans:
         self._plans: OrderedDict[str, Any] = OrderedDict()
         self._lock = threading.Lock()
 
-    def keep(self, plan: object) -> str:
-        """Keep a plan; give its name."""
-        name = secrets.token_hex(8)
+    def keep(self, plan: object, name: str | None = None) -> str:
+        """Keep a plan, under its old name if it has one; give its name."""
+        name = name or secrets.token_hex(8)
         with self._lock:
             self._plans[name] = plan
-            while len(self._plans) > MOST_KEPT:
+            while len(self._plans) > FEW_KEPT:
                 self._plans.popitem(last=False)
         return name
 

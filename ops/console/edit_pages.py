@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ops.desk import Desk
     from ops.dossier import Dossier
     from ops.edit import Edit
+    from shared.job import Job
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def form(visit: Visit, worker: str, name: str) -> Response:
     types = [job.name for each in WORKERS if each.name == worker for job in each.jobs]
     wanted = visit.word("job_type") or (dossier.job_type if dossier.job_type in types else types[0])
     job = job_of(dossier, wanted, worker)
-    text = pretty(shown_payload(job.name, current_payload(dossier, job)))
+    text = pretty(_shown(dossier, job, current_payload(dossier, job)))
     return visit.page("edit", worker=worker, name=name, text=text, job_type=job.name, types=types, hidden=HIDDEN)
 
 
@@ -58,8 +59,8 @@ def difference(visit: Visit, worker: str, name: str) -> Response:
     job = job_of(dossier, visit.word("job_type"), worker)
     old = current_payload(dossier, job)
     text = visit.need("payload", "The new payload")
-    edit = checked(dossier, job, with_hidden(text, shown_payload(job.name, old), old), visit.word("key"))
-    now, after = (pretty(shown_payload(job.name, each)).splitlines() for each in (old, edit.message.payload))
+    edit = checked(dossier, job, with_hidden(text, _shown(dossier, job, old), old), visit.word("key"))
+    now, after = (pretty(_shown(dossier, job, each)).splitlines() for each in (old, edit.message.payload))
     lines = list(difflib.unified_diff(now, after, "now", "after", lineterm=""))
     return visit.page(
         "difference",
@@ -76,11 +77,16 @@ def difference(visit: Visit, worker: str, name: str) -> Response:
 def agree(visit: Visit) -> Response:
     """Put the new job in the letter's place."""
     why = visit.need("why", "The reason, which the audit keeps,")
-    edited = visit.house.plans.take(visit.word("plan"))
+    plans, name = visit.house.plans, visit.word("plan")
+    edited = plans.take(name)
     if not isinstance(edited, Edited):
         message = "This is another plan than what was shown: edit again. Nothing was changed."
         raise CommandError(message, Exit.REFUSED)
-    put(visit.tools, visit.stack, edited.found, edited.edit, why)
+    try:
+        put(visit.tools, visit.stack, edited.found, edited.edit, why)
+    except Exception:
+        plans.keep(edited, name)  # it may be said again: the same job is sent under the same key, or the letter is gone
+        raise
     forget(visit)
     return visit.page("edited", operation=edited.edit.operation)
 
@@ -89,7 +95,7 @@ def with_hidden(new: str, shown: str, old: str) -> str:
     """The new payload with the old value wherever people left what is hidden as it was shown. No value moves to another place.
 
     Raises:
-        CommandError: it is no JSON.
+        CommandError: it is no JSON, or says that a value is hidden where none was, or where it cannot be told which.
     """
     try:
         parsed, _ = read_json(new)
@@ -102,13 +108,39 @@ def with_hidden(new: str, shown: str, old: str) -> str:
 
 
 def _within(new: Any, shown: Any, old: Any) -> Any:  # noqa: ANN401 - JSON
+    if not _hides(new):
+        return new
     if new == HIDDEN and shown == HIDDEN:
         return old
-    if isinstance(new, dict) and isinstance(shown, dict) and isinstance(old, dict):
+    if isinstance(new, dict) and isinstance(shown, dict):
         return {name: _within(value, shown.get(name), old.get(name)) for name, value in new.items()}
-    if isinstance(new, list) and isinstance(shown, list) and isinstance(old, list):
-        return [_within(*three) for three in zip(new, shown, old, strict=False)] + new[len(old) :]
-    return new
+    if isinstance(new, list) and isinstance(shown, list) and _are_in_place(new, shown):
+        return [_within(*three) for three in zip(new, shown, old, strict=True)]
+    message = (
+        f"The new payload says {HIDDEN} where no hidden value was shown, or in a list whose entries were changed or moved: write"
+        " the value itself. Nothing was changed."
+    )
+    raise CommandError(message, Exit.REFUSED)
+
+
+def _are_in_place(new: list[Any], shown: list[Any]) -> bool:
+    """Whether the entries that hide something are as they were shown: one that was moved would take another's value."""
+    return len(new) == len(shown) and all(
+        entry == before for entry, before in zip(new, shown, strict=True) if _hides(entry)
+    )
+
+
+def _hides(value: Any) -> bool:  # noqa: ANN401 - JSON
+    """Whether something in it stands for a hidden value."""
+    if isinstance(value, dict):
+        return any(map(_hides, value.values()))
+    return any(map(_hides, value)) if isinstance(value, list) else value == HIDDEN
+
+
+def _shown(dossier: Dossier, job: Job[Any, Any], payload: str) -> str:
+    """A payload as it may be shown: what either schema hides is hidden, the letter's own and that of the type that is wanted."""
+    own = shown_payload(dossier.job_type, payload) if dossier.job_type != job.name else payload
+    return shown_payload(job.name, own)
 
 
 ROUTES = (

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from functions.registry import WORKERS
 from ops.console.letter_pages import pretty
+from ops.console.visit import mark_of
 from ops.exits import CommandError, Exit
 from ops.job_deeds import cancelling, done, in_full, job_named, name_of, releasing
 from ops.job_list import Sought, resources_of, some_jobs
@@ -165,14 +166,22 @@ def _asked(visit: Visit, name: str, what: str, deed: Deed) -> Response:
         state=deed.view.status.value,
         job_type=deed.view.names.get("job_type"),
         insist=visit.word("insist"),
+        seen=_mark(deed),
         operation=name_of(deed.view),
     )
 
 
 def _done(visit: Visit, name: str, deed: Deed) -> Response:
     why = visit.need("why", "The reason, which the audit keeps,")
+    visit.demand_seen(_mark(deed))
     done(deed, why, visit.tools, visit.stack)
     return visit.to(f"/jobs/{name}")
+
+
+def _mark(deed: Deed) -> str:
+    """Of what an operator decides by; a heartbeat that goes on changes nothing of it."""
+    view = deed.view
+    return mark_of(view.status, view.attempts, view.death, view.token)
 
 
 ROUTES = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -15,6 +14,7 @@ from ops.dossier import grouped
 from ops.exits import CommandError, Exit
 from ops.selection import Selection
 from shared.errors import Unavailable
+from shared.strict_json import indented
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,10 +107,10 @@ def chosen(visit: Visit) -> Selection:
 
 
 def pretty(text: str) -> str:
-    """JSON in lines, where it is JSON."""
+    """JSON in lines, with every number's digits, where it is JSON."""
     try:
-        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
-    except (ValueError, RecursionError):
+        return indented(text)
+    except (ValueError, ArithmeticError, RecursionError):
         return text
 
 

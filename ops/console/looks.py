@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ops.console.deeds import LOOK
 from ops.dlq_look import MOST, found_by
 from ops.dlq_words import one_letter
 from ops.selection import Selection
@@ -33,12 +34,14 @@ class Letters:
 
 def look(visit: Visit, selection: Selection, worker: str | None, most: int, *, anew: bool = False) -> Deed:
     """The last look of this kind, which may still be under way; a new one where that is old, or people want it anew."""
-    clock, kept = visit.tools.clock, visit.house.looks
+    kept = visit.house.looks
     key = f"{selection.told}/{worker}/{most}"
     deed = kept.get(key)
     if deed is not None and not deed.is_over:
         return deed
-    if deed is None or anew or deed.found is None or clock.monotonic() - deed.found.at > KEPT_SECONDS:
+    if deed is None or anew or not _is_fresh(visit, deed):
+        for other in [name for name, each in kept.items() if each.is_over and not _is_fresh(visit, each)]:
+            kept.pop(other, None)
         deed = kept[key] = fresh_look(visit, selection, worker, most)
     deed.wait(AT_ONCE)
     return deed
@@ -54,7 +57,7 @@ def fresh_look(visit: Visit, selection: Selection, worker: str | None, most: int
         return Letters(found, cut, tools.clock.monotonic())
 
     whose = "all workers" if worker is None else worker
-    return visit.house.deeds.begin(f"Reading the dead letters of {whose}", "look", told, work)
+    return visit.house.deeds.begin(f"Reading the dead letters of {whose}", LOOK, told, work)
 
 
 def letter(visit: Visit, worker: str, name: str) -> tuple[Desk, Dossier] | Deed:
@@ -64,13 +67,18 @@ def letter(visit: Visit, worker: str, name: str) -> tuple[Desk, Dossier] | Deed:
         CommandError: there is none at this moment.
     """
     for deed in list(visit.house.looks.values()):
-        for desk, dossier in () if deed.found is None else deed.found.found:
+        for desk, dossier in deed.found.found if _is_fresh(visit, deed) else ():
             if desk.worker == worker and dossier.delivery.message_id == name:
                 record = dossier.record
                 views = {} if record is None else desk.records.views([record])
                 return desk, dossier.beside(views.get(record or ""))
     deed = look(visit, Selection(ids=(name,)), worker, MOST)
     return one_letter(deed.found.found, name) if deed.found is not None else deed
+
+
+def _is_fresh(visit: Visit, deed: Deed) -> bool:
+    """Whether it has found something lately: letters go, and the pages hold them whole."""
+    return deed.found is not None and visit.tools.clock.monotonic() - deed.found.at <= KEPT_SECONDS
 
 
 def forget(visit: Visit) -> None:

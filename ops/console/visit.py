@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +29,7 @@ HERE = Path(__file__).resolve().parent
 LIVE = "X-Part"  # a live part of a page is asked for with it; the answer says with OVER that nothing more will come
 OVER = "X-Over"
 MINUTE, HOUR, DAY = 60, 3600, 86400
+DIGITS = 9
 PAGES = (
     ("/", "Stack"),
     ("/letters", "Dead letters"),
@@ -78,6 +80,11 @@ def lasting(seconds: float | None) -> str:
 def number(value: float | None) -> str:
     """A count, or a dash where nobody knows."""
     return "-" if value is None else f"{value:,.0f}"
+
+
+def mark_of(*seen: object) -> str:
+    """A mark of what a page has shown, by which its form tells whether that is still so."""
+    return hashlib.sha256(repr(seen).encode()).hexdigest()[:16]
 
 
 ENVIRONMENT = _environment()
@@ -135,10 +142,20 @@ class Visit:
             CommandError: it is none, or out of bounds.
         """
         text = self.word(name) or str(usual)
-        if not text.isascii() or not text.isdigit() or not 0 <= int(text[:9]) <= most:
+        if not text.isascii() or not text.isdigit() or len(text) > DIGITS or int(text) > most:
             message = f"{name}: give a number from 0 to {most}."
             raise CommandError(message, Exit.REFUSED)
-        return int(text[:9])
+        return int(text)
+
+    def demand_seen(self, mark: str) -> None:
+        """Return if what is to be changed is as the page has shown it.
+
+        Raises:
+            CommandError: it is not.
+        """
+        if self.word("seen") != mark:
+            message = "It has changed since it was looked at: nothing was done. Look again."
+            raise CommandError(message, Exit.LEFT)
 
     def page(self, template: str, status: int = 200, *, over: bool = True, **values: Any) -> Response:  # noqa: ANN401 - of any template
         """A page; or its live part, if that is asked for. `over` says that nothing in it will change by itself."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ops.braking import LONGEST, USUAL, Pausing, paused, read_time, resumed
+from ops.console.visit import mark_of
 from ops.exits import CommandError, Exit
 from ops.status import look, receives
 from shared.brake import Brake, BrakeState
@@ -28,14 +29,15 @@ def worker(visit: Visit, name: str) -> Response:
         }
         for job in declared.jobs
     ]
-    return visit.page("worker", row=row, told=receives(row), jobs=jobs, usual=USUAL, longest=LONGEST)
+    seen = mark_of(visit.tools.brakes(visit.stack.jobs_table).read(name))
+    return visit.page("worker", row=row, told=receives(row), jobs=jobs, usual=USUAL, longest=LONGEST, seen=seen)
 
 
 def pause(visit: Visit, name: str) -> Response:
     """Let it receive nothing more for a while."""
     _confirm(visit, name)
     why, now = visit.need("why", "The reason, which the audit keeps,"), visit.tools.clock.now()
-    seen = visit.tools.brakes(visit.stack.jobs_table).read(name)
+    seen = _as_seen(visit, name)
     until = now + read_time(visit.word("time") or USUAL)
     brake = Brake(BrakeState.PAUSED, visit.tools.caller(), why, now, until, by_hand=True)
     paused(visit.tools, visit.stack, Pausing(name, brake, seen))
@@ -46,9 +48,20 @@ def resume(visit: Visit, name: str) -> Response:
     """Let it receive again."""
     _confirm(visit, name)
     why = visit.need("why", "The reason, which the audit keeps,")
-    seen = visit.tools.brakes(visit.stack.jobs_table).read(name)
+    seen = _as_seen(visit, name)
     resumed(visit.tools, visit.stack, name, why, seen)
     return visit.to(f"/workers/{name}")
+
+
+def _as_seen(visit: Visit, name: str) -> Brake | None:
+    """The brake, if it is the one that the page has shown.
+
+    Raises:
+        CommandError: it is another.
+    """
+    brake = visit.tools.brakes(visit.stack.jobs_table).read(name)
+    visit.demand_seen(mark_of(brake))
+    return brake
 
 
 def _confirm(visit: Visit, name: str) -> None:

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ops.console.deeds import FEW_KEPT, LOOK, MOST_KEPT
 from ops.console.edit_pages import with_hidden
+from ops.console.letter_pages import pretty
+from ops.discard import Archive
 from ops.exits import CommandError
 from shared.dead_letter_queue import Redrive
+from shared.errors import Unavailable
 from shared.job_record import Status
 from tests.console.visitor import Visitor, words_of
 from tests.ops.desk import ME, Desk
@@ -182,15 +186,158 @@ def test_a_payload_that_would_be_refused_is_told_field_by_field_and_not_repeated
 def test_a_hidden_value_stays_in_its_place() -> None:
     old = '{"a": "s1", "b": {"c": "s2"}, "d": ["s3", "s4"], "e": "open"}'
     shown = '{"a": "***", "b": {"c": "***"}, "d": ["***", "***"], "e": "open"}'
-    new = '{"a": "***", "b": {"c": "***"}, "d": ["***", "x", "***"], "e": "***"}'
-    assert json.loads(with_hidden(new, shown, old)) == {
-        "a": "s1",
-        "b": {"c": "s2"},
-        "d": ["s3", "x", "***"],
-        "e": "***",
-    }
+    new = '{"a": "***", "b": {"c": "***"}, "d": ["***", "x"], "f": "new"}'
+    assert json.loads(with_hidden(new, shown, old)) == {"a": "s1", "b": {"c": "s2"}, "d": ["s3", "x"], "f": "new"}
     with pytest.raises(CommandError, match="no JSON"):
         with_hidden("{", shown, old)
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        '{"d": [{"n": "B", "c": "***"}]}',  # the first entry is taken out: the second would get its value
+        '{"d": [{"n": "B", "c": "***"}, {"n": "A", "c": "***"}]}',
+        '{"d": [{"n": "A", "c": "***"}, {"n": "B", "c": "***"}, {"n": "C", "c": "***"}]}',
+        '{"d": {"n": "***"}}',
+        '{"renamed": "***"}',
+        '{"e": "***"}',
+    ],
+)
+def test_a_hidden_value_goes_to_no_other_place_and_is_never_sent_as_it_was_shown(new: str) -> None:
+    old = '{"d": [{"n": "A", "c": "s1"}, {"n": "B", "c": "s2"}], "e": "open"}'
+    shown = '{"d": [{"n": "A", "c": "***"}, {"n": "B", "c": "***"}], "e": "open"}'
+    with pytest.raises(CommandError, match="write the value itself"):
+        with_hidden(new, shown, old)
+
+
+def test_an_edit_hides_what_either_schema_hides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def shown(job_type: str, payload: str) -> str:
+        known = json.loads(payload)
+        return json.dumps({**known, "order_id": "***"} if job_type == "capture-payment" else known)
+
+    monkeypatch.setattr("ops.console.edit_pages.shown_payload", shown)
+    visitor = visited(tmp_path, "k1")
+    for words in ("", "?job_type=reconcile-payment"):
+        text = visitor.get(f"/letters/payments/m1/edit{words}")
+        assert visitor.last.status_code == 200
+        assert "***" in text
+        assert "secret-k1" not in text
+
+
+def test_the_old_payload_keeps_every_digit() -> None:
+    assert "0.12345678901234567890123" in pretty('{"amount":0.12345678901234567890123}')
+    assert pretty("no JSON") == "no JSON"
+
+
+def test_an_edit_that_was_not_made_can_be_agreed_to_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    visitor = visited(tmp_path, "k1")
+    payload = json.dumps({"order_id": "order-9", "payment_intent_id": "pi_secret"})
+    visitor.post("/letters/payments/m1/edit", job_type="capture-payment", payload=payload)
+    plan = visitor.plan
+    with monkeypatch.context() as gone:
+        gone.setattr("ops.console.edit_pages.put", raising(Unavailable("no answer", dependency="sqs")))
+        visitor.post("/change/edit", plan=plan, why="x")
+        assert visitor.last.status_code == 502
+    visitor.post("/change/edit", plan=plan, why="x")
+    assert visitor.last.status_code == 200
+    assert not dead(visitor.desk)
+
+
+def raising(error: Exception) -> Any:
+    def raises(*_: object) -> None:
+        raise error
+
+    return raises
+
+
+def test_a_replay_takes_the_letters_that_were_counted_and_no_later_ones(tmp_path: Path) -> None:
+    visitor = visited(tmp_path, "k1", "k2")
+    ends_well(visitor.desk)
+    visitor.get("/change/replay?all=1")
+    for number in range(5):
+        bury(visitor.desk, f"late{number}")
+    visitor.post("/change/replay", plan=visitor.plan, number="2", why="x")
+    assert visitor.over("replay").facts["counts"]["replayed"] == 2
+    assert dead(visitor.desk) == [f"late{number}" for number in range(5)]
+
+
+def test_a_discard_is_stopped_by_hand_and_tells_what_is_done_and_where_it_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ops.discard.CHUNK", 2)
+    visitor = visited(tmp_path, *(f"k{number}" for number in range(6)))
+    visitor.get("/change/discard?all=1")
+    add = Archive.add
+
+    def stopped(self: Archive, dossiers: Any) -> None:
+        visitor.house.deeds.all("discard")[0].stop()
+        add(self, dossiers)
+
+    monkeypatch.setattr(Archive, "add", stopped)
+    visitor.post("/change/discard", plan=visitor.plan, number="6", why="x")
+    deed = visitor.over("discard")
+    assert "Stopped by hand" in str(deed.problem)
+    assert len(dead(visitor.desk)) == 4
+    assert (deed.facts["counts"]["discarded"], deed.facts["counts"]["gone_meanwhile"]) == (2, None)
+    assert deed.facts["counts"]["archive"] in words_of(visitor.get(f"/deeds/{deed.name}"))
+
+
+def test_a_discard_that_breaks_off_tells_nothing_of_what_it_did_not_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ops.discard.CHUNK", 2)
+    visitor = visited(tmp_path, *(f"k{number}" for number in range(6)))
+    visitor.get("/change/discard?all=1")
+    add, times = Archive.add, []
+
+    def full(self: Archive, dossiers: Any) -> None:
+        times.append(1)
+        if len(times) > 1:
+            raise OSError
+        add(self, dossiers)
+
+    monkeypatch.setattr(Archive, "add", full)
+    visitor.post("/change/discard", plan=visitor.plan, number="6", why="x")
+    deed = visitor.over("discard")
+    assert "archive cannot be written" in str(deed.problem)
+    assert (deed.facts["counts"]["discarded"], deed.facts["counts"]["gone_meanwhile"]) == (2, None)
+    assert "archive" in deed.facts["counts"]
+
+
+def test_looks_push_no_change_out_and_letters_are_not_kept_for_ever(tmp_path: Path) -> None:
+    visitor = visited(tmp_path, "k1", "k2")
+    visitor.get("/change/discard?id=m1")
+    visitor.post("/change/discard", plan=visitor.plan, number="1", why="x")
+    deed = visitor.over("discard")
+    for _ in range(MOST_KEPT + 1):
+        visitor.get("/letters?again=1")
+    visitor.get(f"/deeds/{deed.name}")
+    assert visitor.last.status_code == 200
+    assert len(visitor.house.deeds.all(LOOK)) <= FEW_KEPT + 1
+    assert len(visitor.house.looks) == 1
+
+
+def test_a_job_that_has_changed_since_the_page_is_left_alone(tmp_path: Path) -> None:
+    visitor = visited(tmp_path, "k1")
+    job = operation_of("k1")
+    visitor.get(f"/jobs/{job}/cancel?insist=1")
+    seen = visitor.hidden("seen")
+    bury(visitor.desk, "k1", death=2)
+    visitor.post(f"/jobs/{job}/cancel", insist="1", why="asked for", seen=seen)
+    assert visitor.last.status_code == 409
+    assert "has changed since" in words_of(visitor.last.text)
+    assert view(visitor.desk, "k1").status is Status.DEAD_LETTERED
+
+
+def test_a_brake_that_was_put_on_since_the_page_is_not_taken_off(tmp_path: Path) -> None:
+    visitor = Visitor(tmp_path)
+    visitor.get("/workers/payments")
+    seen = visitor.hidden("seen")
+    visitor.post("/workers/payments/pause", name="payments", why="migration runs", time="30m", seen=seen)
+    assert visitor.last.status_code == 200
+    visitor.post("/workers/payments/resume", name="payments", why="done", seen=seen)
+    assert visitor.last.status_code == 409
+    assert "payments" in visitor.desk.brakes.brakes
 
 
 def test_a_job_is_cancelled_after_its_dry_run_and_with_a_reason(tmp_path: Path) -> None:
@@ -198,10 +345,11 @@ def test_a_job_is_cancelled_after_its_dry_run_and_with_a_reason(tmp_path: Path) 
     job = operation_of("k1")
     assert "--although-begun" in visitor.get(f"/jobs/{job}/cancel")
     assert "dry run" in visitor.get(f"/jobs/{job}/cancel?insist=1")
-    visitor.post(f"/jobs/{job}/cancel", insist="1")
+    seen = visitor.hidden("seen")
+    visitor.post(f"/jobs/{job}/cancel", insist="1", seen=seen)
     assert visitor.last.status_code == 409
     assert view(visitor.desk, "k1").status is Status.DEAD_LETTERED
-    visitor.post(f"/jobs/{job}/cancel", insist="1", why="asked for")
+    visitor.post(f"/jobs/{job}/cancel", insist="1", why="asked for", seen=seen)
     assert view(visitor.desk, "k1").status is Status.CANCELLED
     assert "nothing to give back" in visitor.get(f"/jobs/{job}/release")
 
@@ -211,12 +359,13 @@ def test_a_worker_is_paused_and_freed_by_its_name_with_a_reason(tmp_path: Path) 
     visitor.post("/workers/payments/pause", name="users", why="x", time="1h")
     assert visitor.last.status_code == 409
     assert not visitor.desk.brakes.brakes
-    visitor.post("/workers/payments/pause", name="payments", why="migration", time="30m")
+    visitor.get("/workers/payments")
+    visitor.post("/workers/payments/pause", name="payments", why="migration", time="30m", seen=visitor.hidden("seen"))
     brake = visitor.desk.brakes.brakes["payments"]
     assert brake.until - brake.since == timedelta(minutes=30)
     assert visitor.desk.mapped.running == {"payments": 0}
     assert "migration" in visitor.get("/workers/payments")
-    visitor.post("/workers/payments/resume", name="payments", why="done")
+    visitor.post("/workers/payments/resume", name="payments", why="done", seen=visitor.hidden("seen"))
     assert not visitor.desk.brakes.brakes
     assert [line["what"] for line in visitor.desk.audit] == ["pause", "pause", "resume", "resume"]
     visitor.post("/workers/nobody/pause", name="nobody", why="x")

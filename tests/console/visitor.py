@@ -62,7 +62,11 @@ class Visitor:
     @property
     def plan(self) -> str:
         """The plan that the last page shows."""
-        (found,) = re.findall(r'name="plan" value="([0-9a-f]+)"', self.last.text)
+        return self.hidden("plan")
+
+    def hidden(self, name: str) -> str:
+        """What the forms of the last page say under that name without people."""
+        (found,) = set(re.findall(rf'name="{name}" value="([0-9a-f]+)"', self.last.text))
         return str(found)
 
     def over(self, kind: str) -> Any:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from infra.settings import ROOT
 from ops.exits import Exit
 from ops.new_worker import WRITERS
-from ops.worker_files import REGISTRY, Names, changed, written
+from ops.worker_files import REGISTRY, UNPLAYED, Names, changed, written
 from tests.ops.desk import Desk
 
 NAMES = Names("parcels", "weigh-parcel")
@@ -25,6 +29,10 @@ NAMES = Names("parcels", "weigh-parcel")
         (("users",), "users"),
         (("orders",), "declared by worker 'payments'"),
         (("front-door",), "functions/front_door.py is there already"),
+        (("weigh-parcel", "--job", "weigh-parcel"), "would name two things"),
+        (("worker",), "would name two things"),
+        (("json",), "would name two things"),
+        (("parcels", "--job", "new-stack"), "would name two things"),
         (("parcels", "--job", "capture-payment"), "declared by worker 'payments'"),
         (("parcels", "--job", "weigh"), "call it by what it does"),
         (("parcels", "--job", "unit-of-work"), "call it by what it does"),
@@ -61,3 +69,20 @@ def test_the_lines_are_added_in_their_place_and_nothing_else_changes() -> None:
         before, after = (ROOT / file).read_text(encoding="utf-8").splitlines(), text.splitlines()
         assert "parcels" in "\n".join(line for line in after if line not in before), file
         assert len([line for line in before if line not in after]) <= 1, file
+
+
+def test_worker_after_worker_can_be_added_also_where_the_formatter_has_broken_lines() -> None:
+    files: dict[str, str] = {}
+
+    def read(file: str) -> str:
+        return files.get(file) or (ROOT / file).read_text(encoding="utf-8")
+
+    for number in range(5):
+        files |= changed(Names(f"parcel-labels-of-region-{number}", f"weigh-parcel-{number}"), read)
+        for file in (name for name in files if name.endswith(".py")):
+            ruff = str(Path(sys.executable).with_name("ruff"))
+            command = [ruff, "format", "--quiet", "--stdin-filename", file, "-"]
+            formatted = subprocess.run(command, input=files[file], capture_output=True, text=True, check=True)  # noqa: S603 - ours
+            files[file] = formatted.stdout
+    assert files[REGISTRY].count("parcel_labels_of_region_") == 10
+    assert files[UNPLAYED].count('"parcel-labels-of-region-') == 5
