@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from infra.app import build, new_app
-from infra.built import BUILD
-from infra.identity import Identity
-from infra.settings import load_stage, read_context
+from infra.packaging.built import BUILD
+from infra.stage.identity import Identity
+from infra.stage.settings import load_stage, read_context
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from infra.settings import Stage
+    from infra.stage.settings import Stage
 
 FOLDER = BUILD / "audit"
 # A stage without clients has no front door, and one that was never looked at could be turned on by a line of cdk.json.

@@ -15,8 +15,8 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infra.built import BUILD, once
-from infra.settings import ROOT
+from infra.packaging.built import BUILD, once
+from infra.stage.settings import ROOT
 from local.standin import sync
 from shared.errors import TahanError
 

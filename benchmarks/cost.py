@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.cost_counts import COUNTS, count_all, kept
 from functions.registry import WORKERS
 from infra import prices
-from infra.alarm_settings import AlarmSettings
 from infra.alarms.page import billed, groups
 from infra.alarms.queues import Deployed
 from infra.alarms.worker import worker_alarms
 from infra.plan import Plan
 from infra.prices import MILLION
-from infra.settings import ROOT, load_stage
+from infra.stage.alarm_settings import AlarmSettings
+from infra.stage.settings import ROOT, load_stage
 from local.processes import Children
 from local.valkey import Valkey
 from tests.aws import CREDENTIALS

@@ -25,7 +25,7 @@ from rich.table import Table
 
 from functions import imports
 from local.import_file import ImportFile
-from shared.backends.memory_database import MemoryDatabase
+from shared.backends.memory.database import MemoryDatabase
 from shared.files import File
 from tests.functions.imports_case import message
 from tests.world import FakeClock, World

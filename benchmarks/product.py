@@ -7,12 +7,12 @@ from datetime import timedelta
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
-from shared.backends.memory_cache import MemoryCache
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.memory_gates import MemoryGates
-from shared.backends.memory_transport import MemoryTransport
+from shared.backends.memory.cache import MemoryCache
+from shared.backends.memory.database import MemoryDatabase
+from shared.backends.memory.gates import MemoryGates
+from shared.backends.memory.transport import MemoryTransport
 from shared.backends.powertools import PowertoolsTelemetry
-from shared.backends.redis_connection import Connection
+from shared.backends.redis.connection import Connection
 from shared.clock import SystemClock, random_token
 from shared.consumer import Consumer
 from shared.job import job

@@ -14,49 +14,49 @@ from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
 from functions import inventory, payments
-from functions.answers import refusal
-from functions.app import App
-from functions.callers_rate import keep_rate
-from functions.operations import Operations, add_operations
-from functions.reads import Reads, add_reads
-from functions.resources import Conditions
+from functions.http.answers import refusal
+from functions.http.app import App
+from functions.http.callers_rate import keep_rate
+from functions.http.operations import Operations, add_operations
+from functions.http.reads import Reads, add_reads
+from functions.http.resources import Conditions
 from shared.backends import aws
-from shared.backends.acceptances import DynamoDBAcceptances
-from shared.backends.dynamodb import DynamoDBItems
-from shared.backends.dynamodb_records import DynamoDBJobRecords
-from shared.backends.elasticache import connection
-from shared.backends.fences import DynamoDBFences
-from shared.backends.intake_store import DynamoDBIntakeStore
-from shared.backends.item_source import DynamoDBItemSource
-from shared.backends.job_record_layer import JobRecordLayer
-from shared.backends.owned_jobs import DynamoDBOwnedJobs
+from shared.backends.dynamodb.acceptances import DynamoDBAcceptances
+from shared.backends.dynamodb.fences import DynamoDBFences
+from shared.backends.dynamodb.intake import DynamoDBIntakeStore
+from shared.backends.dynamodb.item_source import DynamoDBItemSource
+from shared.backends.dynamodb.items import DynamoDBItems
+from shared.backends.dynamodb.job_record_layer import JobRecordLayer
+from shared.backends.dynamodb.job_records import DynamoDBJobRecords
+from shared.backends.dynamodb.owned_jobs import DynamoDBOwnedJobs
 from shared.backends.powertools import PowertoolsTelemetry
-from shared.backends.redis_cache import RedisCache
-from shared.backends.redis_rates import RedisRates
+from shared.backends.redis.cache import RedisCache
+from shared.backends.redis.elasticache import connection
+from shared.backends.redis.rates import RedisRates
 from shared.cache import Cache
 from shared.clock import Surroundings, SystemClock, random_token
-from shared.deposits import Deposits
 from shared.files import OnFirstUse
-from shared.intake import Intake
+from shared.intake.problem import BROKEN, NOT_FOUND
+from shared.intake.quota import WithinQuota
+from shared.intake.request import Intake
+from shared.intake.shedding import Shedding
 from shared.job import JobTypes
 from shared.outcome import signature
-from shared.problem import BROKEN, NOT_FOUND
-from shared.quota import WithinQuota
 from shared.rate import Rate
 from shared.settings import Settings
-from shared.shedding import Shedding
 from shared.telemetry import NO_JOB_TYPE
+from shared.wire.deposits import Deposits
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler import Response
 
-    from shared.acceptance import AcceptsJobs
     from shared.files import FileStore
+    from shared.intake.acceptance import AcceptsJobs
+    from shared.intake.owned_jobs import OwnedJobs
+    from shared.intake.shedding import IntakeStore
     from shared.job_record import JobRecords
-    from shared.owned_jobs import OwnedJobs
     from shared.rate import Rates
     from shared.settings import OwnerLimits
-    from shared.shedding import IntakeStore
     from shared.telemetry import Telemetry
 
 WORKERS = (payments.WORKER, inventory.WORKER)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 from pydantic import BaseModel, Field
 
-from functions.inventory_source import INVENTORY_SYSTEM, MOST_LINES, Line, pull
-from functions.shown import ABSENT, versioned
+from functions.outside.inventory_source import INVENTORY_SYSTEM, MOST_LINES, Line, pull
+from functions.views.shown import ABSENT, versioned
 from shared.consumer import consume
 from shared.errors import Unavailable
 from shared.job import job
@@ -24,7 +24,7 @@ from shared.worker import Worker
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shared.cache_store import Loaded
+    from shared.caching.store import Loaded
     from shared.item import Item, ItemSource
     from shared.limits import Value
     from shared.unit_of_work import UnitOfWork

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from functions import invoice_notice
 from functions.invoice_notice import InvoiceId, InvoiceVersion, notice
 from functions.invoice_totals import totals_of
-from functions.invoice_views import INVOICES, calculated_at, invoice_tag
+from functions.views.invoices import INVOICES, calculated_at, invoice_tag
 from shared.consumer import consume
 from shared.errors import DeadLetter, RetryLater
 from shared.job import job

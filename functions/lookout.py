@@ -11,22 +11,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shared.backends.aws import client
-from shared.backends.brakes import DynamoDBBrakes
-from shared.backends.elasticache import connection
+from shared.backends.dynamodb.brakes import DynamoDBBrakes
 from shared.backends.mappings import LambdaMappings, Mapped
 from shared.backends.powertools import PowertoolsTelemetry
-from shared.backends.redis_gates import RedisGates
-from shared.backends.redis_leases import RedisLeases
-from shared.brake_rounds import Controller
+from shared.backends.redis.elasticache import connection
+from shared.backends.redis.gates import RedisGates
+from shared.backends.redis.held_leases import RedisLeases
 from shared.clock import SystemClock
 from shared.errors import CacheUnavailable, EventError
 from shared.gate import Gate
+from shared.rounds.brake_rounds import Controller
 from shared.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shared.backends.redis_leases import HeldLease
+    from shared.backends.redis.held_leases import HeldLease
     from shared.gate import Gates
 
 LOOK = "look"

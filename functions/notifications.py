@@ -9,8 +9,8 @@ from pydantic import BaseModel
 
 from functions import invoice_notice
 from functions.invoice_notice import NotifyInvoice  # noqa: TC001 - the declaration reads it
-from functions.invoice_views import INVOICES, calculated_at
-from functions.notification_service import NOTIFICATION_SERVICE, send_notice
+from functions.outside.notification_service import NOTIFICATION_SERVICE, send_notice
+from functions.views.invoices import INVOICES, calculated_at
 from shared.consumer import consume
 from shared.errors import DeadLetter
 from shared.job import job

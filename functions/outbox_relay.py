@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from functions.stream import stream_records
 from shared.backends.aws import client
-from shared.backends.outbox import DynamoDBOutbox, read_waiting
+from shared.backends.dynamodb.outbox import DynamoDBOutbox, read_waiting
+from shared.backends.dynamodb.unended import DynamoDBUnended
 from shared.backends.powertools import PowertoolsTelemetry
-from shared.backends.sqs import SqsQueue
-from shared.backends.unended import DynamoDBUnended
+from shared.backends.sqs.queue import SqsQueue
 from shared.clock import SystemClock
-from shared.relay import Relay
+from shared.rounds.relay import Relay
 from shared.settings import Settings
 
 if TYPE_CHECKING:

@@ -17,22 +17,22 @@ from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
 from shared.backends.aws import client
-from shared.backends.brakes import DynamoDBBrakes
+from shared.backends.dynamodb.brakes import DynamoDBBrakes
+from shared.backends.dynamodb.outbox import DynamoDBOutbox
+from shared.backends.dynamodb.parts import DynamoDBParts
+from shared.backends.dynamodb.unended import DynamoDBUnended
 from shared.backends.mappings import LambdaMappings, Mapped
-from shared.backends.outbox import DynamoDBOutbox
-from shared.backends.parts import DynamoDBParts
 from shared.backends.powertools import PowertoolsTelemetry
-from shared.backends.sqs import SqsQueue
-from shared.backends.unended import DynamoDBUnended
-from shared.brake_rounds import Watchdog
+from shared.backends.sqs.queue import SqsQueue
 from shared.clock import SystemClock
-from shared.counting import Counting
-from shared.each import try_each
 from shared.errors import Unavailable
 from shared.outbox import SHARDS
-from shared.recurrence import Recurrence, Recurring
-from shared.relay import Relay
-from shared.rescue import Rescue
+from shared.rounds.brake_rounds import Watchdog
+from shared.rounds.counting import Counting
+from shared.rounds.each import try_each
+from shared.rounds.recurrence import Recurrence, Recurring
+from shared.rounds.relay import Relay
+from shared.rounds.rescue import Rescue
 from shared.settings import Settings
 from shared.telemetry import NO_JOB_TYPE
 

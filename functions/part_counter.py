@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from functions.stream import stream_records
 from shared.backends.aws import client
-from shared.backends.job_record_item import read_place
-from shared.backends.parts import DynamoDBParts
+from shared.backends.dynamodb.job_record_item import read_place
+from shared.backends.dynamodb.parts import DynamoDBParts
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.clock import SystemClock
-from shared.counting import Counting
 from shared.job_record import Status
 from shared.parts import STATES, Ended
+from shared.rounds.counting import Counting
 from shared.settings import Settings
 from shared.telemetry import NO_JOB_TYPE
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, Field
 
-from functions.payment_provider import PAYMENT_PROVIDER, Charge, Declined, charge, find_charge, is_forgotten
+from functions.outside.payment_provider import PAYMENT_PROVIDER, Charge, Declined, charge, find_charge, is_forgotten
 from shared.commit import Reconciliation
 from shared.consumer import consume
 from shared.errors import Ambiguous, DeadLetter, OutcomeUnknown

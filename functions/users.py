@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, Field
 
-from functions.shown import chosen, versioned
+from functions.views.shown import chosen, versioned
 from shared.consumer import consume
 from shared.errors import DeadLetter, RetryLater
 from shared.job import job
@@ -19,7 +19,7 @@ from shared.worker import Worker
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shared.cache_store import Loaded
+    from shared.caching.store import Loaded
     from shared.limits import Value
     from shared.unit_of_work import UnitOfWork
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from aws_cdk import App, Tags
 
 from infra.names import stack_name
-from infra.packaging import asset
-from infra.settings import load_stage, read_context
-from infra.target import Target
+from infra.packaging.asset import asset
+from infra.packaging.target import Target
+from infra.stage.settings import load_stage, read_context
 from infra.worker_stack import WorkerStack
 from shared.errors import TahanError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from infra.constructs.function import Package
-    from infra.settings import Stage
+    from infra.stage.settings import Stage
     from shared.worker import Worker
 
 DEFAULT_STAGE = "dev"

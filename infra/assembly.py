@@ -15,9 +15,9 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from infra.built import BUILD
 from infra.names import stack_name
-from infra.settings import ROOT, load_stage
+from infra.packaging.built import BUILD
+from infra.stage.settings import ROOT, load_stage
 from shared.errors import DeclarationError, SettingsError, TahanError
 
 if TYPE_CHECKING:

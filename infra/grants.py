@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 
-from shared.deposits import DEPOSITS
 from shared.table import Right, Way
+from shared.wire.deposits import DEPOSITS
 
 if TYPE_CHECKING:
     from aws_cdk import aws_dynamodb as dynamodb

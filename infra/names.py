@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from shared.errors import DeclarationError
 
 if TYPE_CHECKING:
-    from infra.settings import Stage
+    from infra.stage.settings import Stage
     from shared.worker import Worker
 
 LONGEST_QUEUE_NAME = 80  # ".fifo" included (Amazon SQS API reference, CreateQueue)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from infra.names import camel, queue_names, stack_name
-from infra.sizes import FRONT_DOOR, Size
+from infra.stage.sizes import FRONT_DOOR, Size
 from shared.errors import DeclarationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from infra.settings import Stage
+    from infra.stage.settings import Stage
     from shared.dependency import Dependency
     from shared.table import Table
     from shared.worker import Worker
@@ -167,7 +167,8 @@ def _refuse_what_no_client_reaches(plan: Plan) -> None:
     opened = [declared.name for worker in plan.workers for declared in worker.jobs if declared.open_to_clients]
     if not opened:
         return
-    from functions import front_door, resources  # noqa: PLC0415 - most of it is of no use to a synth
+    from functions import front_door  # noqa: PLC0415 - most of it is of no use to a synth
+    from functions.http import resources  # noqa: PLC0415 - the same
 
     for name in opened:
         if name not in front_door.OPEN:
@@ -179,6 +180,6 @@ def _refuse_what_no_client_reaches(plan: Plan) -> None:
         if name not in resources.RESOURCES.keys() | resources.ABOUT_NOBODY:
             message = (
                 f"job {name!r} is open to clients, and nothing says whose what it is about is, so anybody could ask for"
-                " anybody's: add it to RESOURCES in functions/resources.py, or to ABOUT_NOBODY."
+                " anybody's: add it to RESOURCES in functions/http/resources.py, or to ABOUT_NOBODY."
             )
             raise DeclarationError(message)

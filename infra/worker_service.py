@@ -12,7 +12,6 @@ from infra.alarms.canary import canary_alarm
 from infra.alarms.metric import own
 from infra.alarms.queues import Deployed
 from infra.alarms.worker import worker_alarms
-from infra.choices import CANARY
 from infra.constructs.alarms import Alarms
 from infra.constructs.function import Function, Shape
 from infra.constructs.mapping import consume_queue
@@ -31,8 +30,9 @@ from infra.grants import (
     allow_table,
 )
 from infra.names import camel, module_of
-from infra.sizes import Size
-from shared.deposits import DEPOSITS
+from infra.stage.choices import CANARY
+from infra.stage.sizes import Size
+from shared.wire.deposits import DEPOSITS
 
 if TYPE_CHECKING:
     from aws_cdk import aws_iam as iam

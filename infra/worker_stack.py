@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from constructs import Construct
 
     from infra.constructs.function import Package
-    from infra.settings import Stage
+    from infra.stage.settings import Stage
     from shared.worker import Worker
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, cast
 
-from shared.backends.redis_cache import RedisCache
-from shared.backends.redis_connection import Connection
-from shared.backends.redis_keys import tag_key
-from shared.cache_lives import Lives
-from shared.cache_store import Loaded
+from shared.backends.redis.cache import RedisCache
+from shared.backends.redis.connection import Connection
+from shared.backends.redis.keys import tag_key
+from shared.caching.lives import Lives
+from shared.caching.store import Loaded
 from shared.clock import random_token
 from shared.errors import CacheUnavailable
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TTL = timedelta(hours=1)  # longer than any run: what is gone was dropped
 ENTRY = "as it was"
-ENTRIES = "mt"  # how fields of entries and of refill tokens begin, see shared/backends/redis_cache.py
+ENTRIES = "mt"  # how fields of entries and of refill tokens begin, see shared/backends/redis/cache.py
 LATE = "of a reader that is still loading"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from shared.backends.sqs_attributes import to_event
+from shared.backends.sqs.attributes import to_event
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,7 @@ from local.tokens import Issuer, Unverified, stringified
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from functions.routes import Route
+    from functions.http.routes import Route
 
 HOST = "127.0.0.1"
 MOST_BYTES = 10 * 1024 * 1024  # of a request, by API Gateway's quota

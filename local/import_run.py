@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from local.import_file import line_of, sku_of
-from shared.backends.job_record_item import read_view
+from shared.backends.dynamodb.job_record_item import read_view
 from shared.backends.s3 import S3Files
 from shared.job_record import SYSTEM, Status, record_id
 from shared.settings import PREFIX

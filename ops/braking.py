@@ -16,7 +16,7 @@ from ops.agreement import agreed
 from ops.audit import Change, audited
 from ops.exits import CommandError, Exit
 from ops.explained import explained
-from shared.brake import Brake, BrakeState, apply, free
+from shared.rounds.brake import Brake, BrakeState, apply, free
 
 if TYPE_CHECKING:
     import argparse

@@ -27,11 +27,11 @@ from ops.together import side_by_side
 from ops.tools import Tools
 from shared.backends.audit_log import CloudWatchAudit, caller
 from shared.backends.aws import client
-from shared.backends.brakes import DynamoDBBrakes
+from shared.backends.dynamodb.brakes import DynamoDBBrakes
+from shared.backends.dynamodb.operator_records import DynamoDBOperatorRecords
+from shared.backends.dynamodb.owned_jobs import DynamoDBOwnedJobs
 from shared.backends.mappings import LambdaMappings
-from shared.backends.operator_records import DynamoDBOperatorRecords
-from shared.backends.owned_jobs import DynamoDBOwnedJobs
-from shared.backends.sqs_dead_letters import SqsDeadLetters
+from shared.backends.sqs.dead_letters import SqsDeadLetters
 from shared.clock import SystemClock, random_token
 from shared.runtime import producer
 

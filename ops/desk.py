@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from shared.clock import Clock
-    from shared.dead_letter_queue import DeadLetterQueue
-    from shared.operator_records import OperatorRecords
+    from shared.dead_letters.operator_records import OperatorRecords
+    from shared.dead_letters.queue import DeadLetterQueue
 
 HIDDEN = timedelta(seconds=60)
 BUNCH = 100  # letters whose job records are read together

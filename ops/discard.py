@@ -15,12 +15,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Self, TextIO
 
 from ops.verdict import Fate, Leave, Reopen, Send, Verdict, verdict_on
-from shared.dead_letter import folded_in
+from shared.dead_letters.dead_letter import folded_in
+from shared.dead_letters.operator_records import Ending
 from shared.errors import ClaimLost, Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.job_record import Status
 from shared.limits import BATCH_ENTRIES
-from shared.operator_records import Ending
 from shared.strict_json import json_text
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from ops.exits import CommandError, Exit
 from ops.explained import explained
 from ops.payloads import shown_payload
 from ops.tables import add_row, failure_of, in_table, show_failures, table_of, text_of
-from shared.dead_letter import Death, folded_in
+from shared.dead_letters.dead_letter import Death, folded_in
 from shared.errors import Malformed, NewerVersion
 from shared.job import JobTypes
-from shared.run import read_run
+from shared.pipeline.run import read_run
 
 if TYPE_CHECKING:
     import argparse

@@ -12,12 +12,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from shared.clock import to_millis
-from shared.dead_letter import Death, facts_of, how_it_died
+from shared.dead_letters.dead_letter import Death, facts_of, how_it_died
 from shared.errors import Malformed, NewerVersion
 from shared.job_record import SYSTEM, operation_id, record_id
-from shared.parsing import read_message
 from shared.trace import read_xray
-from shared.wrapping import ENCODING_ATTRIBUTE
+from shared.wire.parsing import read_message
+from shared.wire.wrapping import ENCODING_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -11,21 +11,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ops.verdict import Fate, Finish, Leave, Reopen, Send, verdict_on
-from shared.dead_letter import folded_in
-from shared.dead_letter_queue import Copy
+from shared.dead_letters.dead_letter import folded_in
+from shared.dead_letters.operator_records import Ending
+from shared.dead_letters.queue import Copy
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
-from shared.deposits import Mark
 from shared.errors import NotSent, Refused
 from shared.failpoints import Failpoint, failpoint
 from shared.job import JobTypes
 from shared.job_record import SYSTEM, Status, operation_id, record_id
 from shared.limits import check_message
 from shared.message import KEY_LENGTH, Message, check_key, payload_of
-from shared.operator_records import Ending
-from shared.parsing import read_message, typed_payload
 from shared.producer import NotTaken
 from shared.strict_json import json_text, read_json
-from shared.wrapping import ENCODING_ATTRIBUTE
+from shared.wire.deposits import Mark
+from shared.wire.parsing import read_message, typed_payload
+from shared.wire.wrapping import ENCODING_ATTRIBUTE
 
 if TYPE_CHECKING:
     from typing import Any

@@ -11,9 +11,9 @@ from ops.dlq_words import one_letter
 from ops.edit import edited, put_in_place
 from ops.enqueue import refusal
 from ops.exits import CommandError, Exit
-from shared.deposits import Mark
+from shared.declaring.upgrading import upgraded
 from shared.errors import ClaimLost, Malformed, Refused
-from shared.upgrading import upgraded
+from shared.wire.deposits import Mark
 
 if TYPE_CHECKING:
     from ops.deployed import Deployed

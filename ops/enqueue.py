@@ -16,8 +16,8 @@ from shared.job_record import SYSTEM, operation_id, record_id
 from shared.limits import LONGEST_DELAY_SECONDS, check_group
 from shared.message import Message, check_key, check_run_at, payload_of
 from shared.outbox import check_schedule
-from shared.parsing import read_message, typed_payload
 from shared.trace import begun
+from shared.wire.parsing import read_message, typed_payload
 
 if TYPE_CHECKING:
     import argparse

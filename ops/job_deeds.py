@@ -10,9 +10,9 @@ from ops.exits import CommandError, Exit
 from ops.explained import explained
 from ops.operation import described, record_named
 from ops.tables import text_of
+from shared.dead_letters.operator_records import Ending
 from shared.errors import ClaimLost
 from shared.job_record import Status
-from shared.operator_records import Ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,12 +10,12 @@ from functions.registry import WORKERS
 from ops.exits import CommandError, Exit
 from ops.explained import explained
 from ops.listing import row_of
+from shared.intake.operation import OperationStatus, operation_of
 from shared.job import JobTypes
 from shared.job_record import SYSTEM
 from shared.message import Message
-from shared.operation import OperationStatus, operation_of
-from shared.parsing import typed_payload
-from shared.run import lock_keys
+from shared.pipeline.run import lock_keys
+from shared.wire.parsing import typed_payload
 
 if TYPE_CHECKING:
     import argparse

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shared.backends.aws import translated
-from shared.backends.job_record_item import read_view
+from shared.backends.dynamodb.job_record_item import read_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable

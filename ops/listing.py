@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from ops.exits import CommandError, Exit
 from ops.explained import explained
 from shared.errors import Malformed
-from shared.operation import operation_of
-from shared.owned_jobs import MOST_LISTED, Place
+from shared.intake.operation import operation_of
+from shared.intake.owned_jobs import MOST_LISTED, Place
 
 if TYPE_CHECKING:
     import argparse

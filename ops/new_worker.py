@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from functions.registry import WORKERS
 from ops.exits import CommandError, Exit
 from ops.worker_files import Names, changed, written
-from shared.job_checks import LONGEST_NAME
+from shared.declaring.job_checks import LONGEST_NAME
 from shared.table import NAME
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from ops.exits import CommandError, Exit
 from ops.explained import explained
 from ops.payloads import shown_payload
 from ops.watch import Watch, exit_of, told
-from shared.operation import OF_JOB, OperationStatus, operation_of
+from shared.intake.operation import OF_JOB, OperationStatus, operation_of
 from shared.trace import read_trace
 
 if TYPE_CHECKING:

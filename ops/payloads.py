@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from functions.registry import WORKERS
-from shared.deposits import Mark
-from shared.masked import masked
+from shared.declaring.masked import masked
 from shared.strict_json import json_text
+from shared.wire.deposits import Mark
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ops.replay import Care
     from ops.selection import Selection
     from ops.tools import Tools
-    from shared.dead_letter_queue import Redrive
+    from shared.dead_letters.queue import Redrive
 
 HINTS = {
     Fate.ENDED: "discard them: there is nothing to run",

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from ops.verdict import MOST_DEATHS, Fate, Finish, Leave, Reopen, Send, verdict_on
-from shared.dead_letter import ORIGINAL_ATTRIBUTES, folded_in, reopening
-from shared.dead_letter_queue import Copy
+from shared.dead_letters.dead_letter import ORIGINAL_ATTRIBUTES, folded_in, reopening
+from shared.dead_letters.operator_records import TOGETHER, Reopening
+from shared.dead_letters.queue import Copy
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
 from shared.errors import Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.limits import BATCH_ENTRIES, MESSAGE_ATTRIBUTES, MESSAGE_BYTES
-from shared.operator_records import TOGETHER, Reopening
 from shared.producer import NotTaken
 from shared.strict_json import json_text
-from shared.wrapping import ENCODING_ATTRIBUTE
+from shared.wire.wrapping import ENCODING_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from ops.desk import Mapper
     from ops.dossier import Dossier
     from shared.clock import Clock
-    from shared.dead_letter_queue import DeadLetterQueue
+    from shared.dead_letters.operator_records import OperatorRecords
+    from shared.dead_letters.queue import DeadLetterQueue
     from shared.delivery import Delivery
-    from shared.operator_records import OperatorRecords
 
 
 @dataclass(frozen=True, slots=True)

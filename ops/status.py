@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ops.deployed import Deployed
     from ops.tools import Tools
-    from shared.brake import Brake
+    from shared.rounds.brake import Brake
     from shared.worker import Worker
 
 _Told = TypeVar("_Told")

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from ops.jobs import Jobs
     from ops.running import Running
     from shared.backends.mappings import Mapped
-    from shared.brake import Brakes, Mappings
     from shared.clock import Clock, Tokens
-    from shared.dead_letter_queue import DeadLetterQueue
-    from shared.operator_records import OperatorRecords
-    from shared.owned_jobs import OwnedJobs
+    from shared.dead_letters.operator_records import OperatorRecords
+    from shared.dead_letters.queue import DeadLetterQueue
+    from shared.intake.owned_jobs import OwnedJobs
     from shared.producer import Producer
+    from shared.rounds.brake import Brakes, Mappings
 
 
 LINE_END = "\\n"

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from shared.job_record import Status
-from shared.rescue import LOST
+from shared.rounds.rescue import LOST
 
 if TYPE_CHECKING:
     from datetime import datetime

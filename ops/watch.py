@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ops.exits import Exit
 from shared.errors import Unavailable
-from shared.operation import OF_JOB, OperationStatus, operation_of
+from shared.intake.operation import OF_JOB, OperationStatus, operation_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ import re
 import tomllib
 from typing import TYPE_CHECKING
 
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 from reference.explained import UnexplainedError, in_cell
 
 if TYPE_CHECKING:

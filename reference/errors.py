@@ -6,7 +6,7 @@ import ast
 import inspect
 from typing import TYPE_CHECKING
 
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 from reference.explained import UnexplainedError, in_cell
 from shared import errors
 from shared.errors import HandlerEnded, TahanError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 from reference import architecture, errors, settings
 
 if TYPE_CHECKING:

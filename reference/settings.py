@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import PydanticUndefined
 
-from infra.alarm_settings import AlarmSettings
-from infra.brought import ExistingNetwork
-from infra.identity import Identity
-from infra.settings import Stage
-from infra.sizes import Size
+from infra.stage.alarm_settings import AlarmSettings
+from infra.stage.brought import ExistingNetwork
+from infra.stage.identity import Identity
+from infra.stage.settings import Stage
+from infra.stage.sizes import Size
 from reference.explained import UnexplainedError, explained, in_cell
 from shared.dependency import Dependency
 from shared.gate import CircuitBreaker, RetryBudget

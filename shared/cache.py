@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from shared.cache_lives import Lifetimes
-from shared.cache_reading import Reading
-from shared.cache_renewal import in_a_thread
-from shared.cache_source import Source
+from shared.caching.lives import Lifetimes
+from shared.caching.reading import Reading
+from shared.caching.renewal import in_a_thread
+from shared.caching.source import Source
 from shared.tag import Tag
 from shared.telemetry import NO_JOB_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shared.cache_renewal import Renewal
-    from shared.cache_store import CacheStore, Loaded
+    from shared.caching.renewal import Renewal
+    from shared.caching.store import CacheStore, Loaded
     from shared.clock import Surroundings
     from shared.tag import Version
     from shared.telemetry import Telemetry

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from types import FrameType
 
-    from shared.preparation import Prepared
+    from shared.pipeline.preparation import Prepared
     from shared.worker import Worker
 
 GIVE_UP = timedelta(milliseconds=300)  # before the invocation's end: an overrunning handler's process ends here

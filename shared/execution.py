@@ -10,7 +10,7 @@
 6. invalidate and give back the lease: after the commit, never before; if it fails, redelivery repeats only this.
 
 The order is the guarantee. Dying between two steps is always repaired by the next delivery. What is cheaper for a whole
-batch (see shared/preparation.py) may have been done before.
+batch (see shared/pipeline/preparation.py) may have been done before.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
-from shared.attempt import Committed
-from shared.calls import Calls, Intents
 from shared.claim import Answer, Ended, Granted, HeldByOther, KeyReused, NotAccepted, Spent, StaleCopy, TooEarly
 from shared.errors import CacheUnavailable, Malformed, NewerVersion, Refused, SettingsError, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.job import WithoutLease
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Outcome, Postponed, failure_of
-from shared.splitting import Splitting
-from shared.steps import Steps
+from shared.pipeline.attempt import Committed
 from shared.unit_of_work import UnitOfWork
+from shared.work.calls import Calls, Intents
+from shared.work.splitting import Splitting
+from shared.work.steps import Steps
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from shared.attempt import Attempts
     from shared.clock import Surroundings
     from shared.delivery import Delivery
     from shared.dependency import Transport
     from shared.files import FileStore
-    from shared.finishing import Finishing
     from shared.item import ItemStore
     from shared.job_record import JobRecords
-    from shared.locking import Locking
-    from shared.preparation import Preparation, Prepared
-    from shared.reporting import Reporting
-    from shared.run import Run
+    from shared.pipeline.attempt import Attempts
+    from shared.pipeline.finishing import Finishing
+    from shared.pipeline.locking import Locking
+    from shared.pipeline.preparation import Preparation, Prepared
+    from shared.pipeline.reporting import Reporting
+    from shared.pipeline.run import Run
     from shared.tag import Tag
     from shared.telemetry import Telemetry
-    from shared.way import Ways
+    from shared.work.way import Ways
     from shared.worker import Worker
 
 CLAIM_MARGIN = timedelta(seconds=1)  # after the invocation's end, for clocks that differ

@@ -11,26 +11,26 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from shared.declaring.job_checks import check_job
 from shared.dependency import Dependency
-from shared.deposits import INLINE_BYTES, Mark
 from shared.errors import DeclarationError
 from shared.files import Reach
-from shared.heartbeat import BEATS_AHEAD
-from shared.job_checks import check_job
 from shared.limits import check_text
 from shared.message import Message, canonical, check_key
-from shared.parsing import read_message
 from shared.payload import Payload
+from shared.pipeline.heartbeat import BEATS_AHEAD
 from shared.retry import Retry
 from shared.strict_json import json_text
 from shared.table import Access
+from shared.wire.deposits import INLINE_BYTES, Mark
+from shared.wire.parsing import read_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
+    from shared.declaring.upgrading import Upgrade
     from shared.unit_of_work import UnitOfWork
-    from shared.upgrading import Upgrade
 
 DEFAULT_LEASE = timedelta(seconds=30)
 DEFAULT_LOCK_WAIT = timedelta(seconds=1)

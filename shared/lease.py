@@ -13,14 +13,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from shared.errors import CacheUnavailable, LeaseLost
-from shared.keeper import IDLE
+from shared.pipeline.keeper import IDLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
     from shared.clock import Clock
-    from shared.keeper import Keeper
+    from shared.pipeline.keeper import Keeper
     from shared.tag import Tag
 
 DRIFT_SHARE = 0.01  # of the time-to-live: clocks of two machines differ in speed by less

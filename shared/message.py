@@ -1,6 +1,6 @@
 """The message: a job on its way. Writes its envelope so that any text passes, and checks what an envelope may hold.
 
-Nothing here knows SQS or a particular job, nor how an envelope is read (see shared/parsing.py).
+Nothing here knows SQS or a particular job, nor how an envelope is read (see shared/wire/parsing.py).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING
 
-from shared.deposits import LARGEST_BYTES, Mark
 from shared.errors import Malformed
 from shared.limits import PAYLOAD_BYTES
 from shared.strict_json import json_text, read_json, written
 from shared.trace import TRACEPARENT
+from shared.wire.deposits import LARGEST_BYTES, Mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ _PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 class Message:
     """A job on its way: what to run, with which payload (as JSON text), under which idempotency key.
 
-    A payload that is too large to travel is deposited in S3, and its mark stands in its place (see shared/deposits.py).
+    A payload that is too large to travel is deposited in S3, and its mark stands in its place (see shared/wire/deposits.py).
     `job_id` is the producer's own name for it and decides nothing; two messages with one key are one job. `record` names the
     job record that the front door wrote when it accepted the job; without it the record is found by the key. Before `run_at`
     the job does not run. `trace` is that of what asked for it. `tenant` is for whom it is done, as far as turns on a queue go.

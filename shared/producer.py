@@ -7,21 +7,21 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from shared.deposits import check_deposit_schedule
 from shared.errors import Malformed, NotSent, Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.job_record import SYSTEM, record_id
 from shared.limits import BATCH_ENTRIES, LONGEST_DELAY_SECONDS, MESSAGE_BYTES, check_group, check_message, message_size
 from shared.message import check_payload
 from shared.trace import begun
+from shared.wire.deposits import check_deposit_schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from random import Random
 
     from shared.clock import Clock, Tokens
-    from shared.deposits import Deposits
     from shared.message import Message
+    from shared.wire.deposits import Deposits
 
 ROUNDS = 4
 FIRST_WAIT = timedelta(milliseconds=100)

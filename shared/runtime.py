@@ -6,37 +6,37 @@ from dataclasses import dataclass
 from random import SystemRandom
 from typing import TYPE_CHECKING
 
-from shared.attempt import Attempts
 from shared.backends.aws import client
-from shared.backends.dynamodb import DynamoDBItems
-from shared.backends.dynamodb_records import DynamoDBJobRecords
-from shared.backends.elasticache import connection
-from shared.backends.fences import DynamoDBFences
+from shared.backends.dynamodb.fences import DynamoDBFences
+from shared.backends.dynamodb.items import DynamoDBItems
+from shared.backends.dynamodb.job_record_layer import JobRecordLayer
+from shared.backends.dynamodb.job_records import DynamoDBJobRecords
+from shared.backends.dynamodb.outbox import DynamoDBOutbox
+from shared.backends.dynamodb.parts import DynamoDBParts
 from shared.backends.http import HttpTransport
-from shared.backends.job_record_layer import JobRecordLayer
-from shared.backends.memory_gates import MemoryGates
-from shared.backends.outbox import DynamoDBOutbox
-from shared.backends.parts import DynamoDBParts
+from shared.backends.memory.gates import MemoryGates
 from shared.backends.powertools import PowertoolsTelemetry
-from shared.backends.redis import RedisStore
-from shared.backends.redis_gates import RedisGates
-from shared.backends.sqs import SqsQueue
+from shared.backends.redis.elasticache import connection
+from shared.backends.redis.gates import RedisGates
+from shared.backends.redis.leases import RedisStore
+from shared.backends.sqs.queue import SqsQueue
 from shared.clock import Surroundings, SystemClock, random_token
-from shared.counting import Counting
-from shared.deposits import DEPOSITS, Deposits
 from shared.errors import SettingsError
 from shared.execution import Execution
 from shared.files import OnFirstUse
-from shared.finishing import GATHERING, Finishing
-from shared.keeper import Keeper
 from shared.lease import Leases
-from shared.locking import Locking
-from shared.preparation import Preparation
+from shared.pipeline.attempt import Attempts
+from shared.pipeline.finishing import GATHERING, Finishing
+from shared.pipeline.keeper import Keeper
+from shared.pipeline.locking import Locking
+from shared.pipeline.preparation import Preparation
+from shared.pipeline.reporting import Reporting
 from shared.producer import Producer
-from shared.reporting import Reporting
+from shared.rounds.counting import Counting
 from shared.settings import PREFIX
 from shared.settlement import Settlement
-from shared.way import Ways
+from shared.wire.deposits import DEPOSITS, Deposits
+from shared.work.way import Ways
 
 if TYPE_CHECKING:
     import threading
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
     from shared.cache import Cache
     from shared.clock import Clock, Tokens
-    from shared.counting import Parts
     from shared.dependency import Transport
     from shared.files import FileStore
     from shared.gate import Gates
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from shared.job_record import JobRecords
     from shared.lease import LeaseStore
     from shared.outbox import Outbox
+    from shared.rounds.counting import Parts
     from shared.settings import Settings
     from shared.settlement import ReceivedFrom
     from shared.telemetry import Telemetry
@@ -148,7 +148,7 @@ def cache(settings: Settings, telemetry: Telemetry, *, threads: int = 10) -> Cac
     Raises:
         SettingsError: the function has no cache; or a user, and nothing to sign with.
     """
-    from shared.backends.redis_cache import RedisCache  # noqa: PLC0415 - a function that reads no cache does not pay for it
+    from shared.backends.redis.cache import RedisCache  # noqa: PLC0415 - a function that reads no cache does not pay for it
     from shared.cache import Cache  # noqa: PLC0415 - as above
 
     if not settings.cache_host:

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol, assert_never
 
-from shared.dead_letter import dossier
+from shared.dead_letters.dead_letter import dossier
 from shared.errors import ClaimLost, Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.outbox import LONGEST_DELAY, LONGEST_SCHEDULE, Posting
 from shared.outcome import Cancelled, Completed, DeadLettered, Duplicate, Outcome, Postponed, Retried, Unknown, Waiting
-from shared.parsing import legible
 from shared.retry import LONGEST_WAIT
 from shared.telemetry import NO_JOB_TYPE
-from shared.wrapping import ENCODING_ATTRIBUTE
+from shared.wire.parsing import legible
+from shared.wire.wrapping import ENCODING_ATTRIBUTE
 
 if TYPE_CHECKING:
     from shared.clock import Clock

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Self
 from shared.errors import Refused
 
 if TYPE_CHECKING:
-    from shared.cache_lives import Lives
-    from shared.cache_store import Loaded
+    from shared.caching.lives import Lives
+    from shared.caching.store import Loaded
 
 DIGITS = 99  # of a number at the most: the length is written with two
 _LENGTH = 2

@@ -12,33 +12,33 @@ from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Protocol
 
 from shared.dependency import Dependency
-from shared.deposits import check_deposit_schedule
 from shared.errors import DeclarationError, Refused, Stopping
 from shared.failpoints import Failpoint, failpoint
 from shared.files import Files, Reach
-from shared.long_work import LongWork
 from shared.outbox import posting_of
-from shared.staging import Staged, Staging
 from shared.table import Access, Right, Table
 from shared.tag import Fresh, Tag, Version
+from shared.wire.deposits import check_deposit_schedule
+from shared.work.long_work import LongWork
+from shared.work.staging import Staged, Staging
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Mapping
 
-    from shared.cache_store import Loaded
-    from shared.calls import Calls
+    from shared.caching.store import Loaded
     from shared.clock import Clock, Tokens
     from shared.commit import Reconciliation
     from shared.dependency import Reply
-    from shared.deposits import Deposits
     from shared.files import FileStore
     from shared.item import Item, ItemStore
     from shared.job import Use
     from shared.limits import Value
     from shared.message import Message
-    from shared.steps import Steps
     from shared.trace import Trace
+    from shared.wire.deposits import Deposits
+    from shared.work.calls import Calls
+    from shared.work.steps import Steps
 
 TOMBSTONE_KEPT = timedelta(days=30)
 
@@ -184,7 +184,7 @@ class UnitOfWork(LongWork):
         Raises:
             Refused: the tag is empty, or the entry has no version.
         """
-        from shared.cache_lives import Lifetimes  # noqa: PLC0415 - a job that refreshes nothing does not pay for it
+        from shared.caching.lives import Lifetimes  # noqa: PLC0415 - a job that refreshes nothing does not pay for it
 
         if entry.version is None:
             message = "Only an entry with a version can be refreshed: without one nobody can tell old from new."

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from shared.declaring.worker_checks import VISIBILITY_FACTOR, check_worker
 from shared.errors import DeclarationError
 from shared.job import Job, JobTypes
 from shared.table import Access, Right
-from shared.worker_checks import VISIBILITY_FACTOR, check_worker
 
 if TYPE_CHECKING:
     from shared.dependency import Dependency

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from shared.backends.acceptances import DynamoDBAcceptances
 from shared.backends.aws import client
-from shared.backends.dynamodb import DynamoDBItems
-from shared.backends.dynamodb_records import DynamoDBJobRecords
-from shared.backends.fences import DynamoDBFences
-from shared.backends.job_record_item import CREATED_AT, LISTED_FOR, LOOK_AT, UNENDED, UNFINISHED_OF
-from shared.backends.job_record_layer import JobRecordLayer
-from shared.backends.operator_records import DynamoDBOperatorRecords
-from shared.backends.outbox import DynamoDBOutbox
-from shared.backends.owned_jobs import BY_OWNER, UNFINISHED, DynamoDBOwnedJobs
-from shared.backends.parts import DynamoDBParts
+from shared.backends.dynamodb.acceptances import DynamoDBAcceptances
+from shared.backends.dynamodb.fences import DynamoDBFences
+from shared.backends.dynamodb.items import DynamoDBItems
+from shared.backends.dynamodb.job_record_item import CREATED_AT, LISTED_FOR, LOOK_AT, UNENDED, UNFINISHED_OF
+from shared.backends.dynamodb.job_record_layer import JobRecordLayer
+from shared.backends.dynamodb.job_records import DynamoDBJobRecords
+from shared.backends.dynamodb.operator_records import DynamoDBOperatorRecords
+from shared.backends.dynamodb.outbox import DynamoDBOutbox
+from shared.backends.dynamodb.owned_jobs import BY_OWNER, UNFINISHED, DynamoDBOwnedJobs
+from shared.backends.dynamodb.parts import DynamoDBParts
 
 if TYPE_CHECKING:
     from shared.clock import Clock

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from ops.desk import Desk
 from ops.replay import Care, Replay
 from ops.selection import Selection
-from shared.backends.memory_dead_letters import MemoryDeadLetters
-from shared.backends.memory_operator import MemoryOperatorRecords
-from shared.backends.memory_queue import MemoryQueue
+from shared.backends.memory.dead_letters import MemoryDeadLetters
+from shared.backends.memory.operator_records import MemoryOperatorRecords
+from shared.backends.memory.queue import MemoryQueue
 from shared.errors import DeadLetter
 from shared.job_record import SYSTEM, Status, record_id
 from shared.producer import Outgoing
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ops.report import Report
-    from shared.backends.memory_database import MemoryDatabase
+    from shared.backends.memory.database import MemoryDatabase
     from shared.job_record import JobView
     from shared.unit_of_work import UnitOfWork
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from shared import runtime
-from shared.backends.memory_cache import MemoryCache
-from shared.backends.redis import RedisStore
-from shared.backends.redis_gates import RedisGates
+from shared.backends.memory.cache import MemoryCache
+from shared.backends.redis.gates import RedisGates
+from shared.backends.redis.leases import RedisStore
 from shared.errors import CacheUnavailable
 
 if TYPE_CHECKING:

@@ -18,14 +18,14 @@ from ops.deployed import Deployed
 from ops.exits import Exit
 from ops.running import Receiving
 from shared.backends.aws import client
-from shared.backends.brakes import DynamoDBBrakes
-from shared.backends.memory_brakes import MemoryMappings
-from shared.backends.redis_connection import Connection
-from shared.backends.redis_gates import RedisGates
-from shared.backends.redis_leases import RedisLeases
-from shared.backends.sqs_dead_letters import SqsDeadLetters
-from shared.brake_rounds import Controller
+from shared.backends.dynamodb.brakes import DynamoDBBrakes
+from shared.backends.memory.brakes import MemoryMappings
+from shared.backends.redis.connection import Connection
+from shared.backends.redis.gates import RedisGates
+from shared.backends.redis.held_leases import RedisLeases
+from shared.backends.sqs.dead_letters import SqsDeadLetters
 from shared.clock import SystemClock
+from shared.rounds.brake_rounds import Controller
 from shared.telemetry import Silent
 from tests.runbooks import Command, to_type
 

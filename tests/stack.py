@@ -18,7 +18,7 @@ from functions.registry import WORKERS
 from infra.names import camel
 from local.event_source_mapping import EventSourceMapping
 from shared.backends.aws import client
-from shared.backends.sqs_attributes import of_strings
+from shared.backends.sqs.attributes import of_strings
 from shared.consumer import Consumer
 from shared.parts import STATES
 from shared.runtime import connect

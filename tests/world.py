@@ -10,19 +10,19 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from shared.backends.memory_cache import MemoryCache
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.memory_files import MemoryFiles
-from shared.backends.memory_gates import MemoryGates
-from shared.backends.memory_transport import MemoryTransport
+from shared.backends.memory.cache import MemoryCache
+from shared.backends.memory.database import MemoryDatabase
+from shared.backends.memory.files import MemoryFiles
+from shared.backends.memory.gates import MemoryGates
+from shared.backends.memory.transport import MemoryTransport
 from shared.consumer import Consumer
-from shared.counting import Counting
 from shared.delivery import DEAD_LETTER_ATTRIBUTE, Delivery, read_event
 from shared.job import job
 from shared.outbox import SHARDS
 from shared.payload import Payload
-from shared.rescue import Rescue
 from shared.retry import Retry
+from shared.rounds.counting import Counting
+from shared.rounds.rescue import Rescue
 from shared.runtime import Runtime, assemble
 from shared.table import Table
 from shared.telemetry import Silent

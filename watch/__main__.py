@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infra.assembly import synthesise, template_path
-from infra.settings import ROOT, load_stage
+from infra.stage.settings import ROOT, load_stage
 from local.display import Display
 from local.play import Run
 from local.stack import STAGE, running_stack

@@ -23,7 +23,7 @@ from benchmarks.capacity.local_run import LoadError
 from benchmarks.capacity.plan import HEADROOM, plan, settings_of
 from benchmarks.capacity.shape import Origin, shape_of
 from benchmarks.capacity.shown import compared_table, curve_table, tell_plan
-from infra.settings import load_stage
+from infra.stage.settings import load_stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

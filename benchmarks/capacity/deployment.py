@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.capacity import quotas
-from infra.identity import Identity
+from infra.stage.identity import Identity
 from shared.outbox import SHARDS
 
 if TYPE_CHECKING:

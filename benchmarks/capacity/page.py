@@ -10,7 +10,7 @@ from benchmarks.capacity.limits import INDEX_WRITES_OF_A_MESSAGE
 from benchmarks.capacity.shape import Origin, shape_of
 from benchmarks.capacity.told import duration, number
 from infra import prices
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

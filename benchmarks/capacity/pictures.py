@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from benchmarks.capacity.quotas import ACCOUNT_CONCURRENCY, MOST_POLLERS, POLLER_INVOCATIONS
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

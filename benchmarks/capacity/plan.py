@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from benchmarks.capacity.shape import Shape
 
 MOST_BATCHES_OF_A_SHARD = 10  # ParallelizationFactor
-MOST_DOOR_REQUESTS = 10_000  # that infra/identity.py takes
+MOST_DOOR_REQUESTS = 10_000  # that infra/stage/identity.py takes
 LEAST_CONCURRENCY = 2  # that a maximum concurrency takes
 HEADROOM = 0.5  # of the rate, so that an outage's backlog is drained in twice its length
 

@@ -11,7 +11,7 @@ from benchmarks.capacity.spread import EVEN, Spread
 from benchmarks.cost import LASTS, SHORT
 from benchmarks.cost_counts import kept
 from functions.registry import WORKERS
-from infra.choices import CANARY
+from infra.stage.choices import CANARY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

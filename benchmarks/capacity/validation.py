@@ -25,7 +25,7 @@ from benchmarks.capacity.local_stack import WAIT, surroundings
 from benchmarks.capacity.shape import shape_of
 from benchmarks.capacity.simulation import Simulation
 from benchmarks.capacity.spread import Spread
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,9 +15,9 @@ from benchmarks import product
 from benchmarks.bench import MICROSECONDS, p50
 from benchmarks.declared import Figure, Measure, Of, Sample, Store, Target
 from shared.backends.powertools import PowertoolsTelemetry
-from shared.backends.redis_cache import RedisCache
+from shared.backends.redis.cache import RedisCache
 from shared.cache import Cache
-from shared.cache_store import Loaded
+from shared.caching.store import Loaded
 from shared.clock import Surroundings, SystemClock, random_token
 
 if TYPE_CHECKING:

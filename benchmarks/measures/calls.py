@@ -14,7 +14,7 @@ from benchmarks import product
 from benchmarks.declared import Figure, Measure, Of, Sample, Store, Target
 from benchmarks.peers import hand_wired
 from shared.backends.aws import client
-from shared.backends.redis import RedisStore
+from shared.backends.redis.leases import RedisStore
 from shared.clock import SystemClock
 from tests.aws import Database
 from tests.aws_calls import seeing

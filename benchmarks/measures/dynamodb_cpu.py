@@ -14,10 +14,10 @@ from benchmarks import product
 from benchmarks.bench import MICROSECONDS
 from benchmarks.declared import Figure, Measure, Sample, Store, Target
 from shared.backends.aws import client
-from shared.backends.dynamodb import DynamoDBItems
-from shared.backends.dynamodb_records import DynamoDBJobRecords
-from shared.backends.fences import DynamoDBFences
-from shared.backends.job_record_layer import JobRecordLayer
+from shared.backends.dynamodb.fences import DynamoDBFences
+from shared.backends.dynamodb.items import DynamoDBItems
+from shared.backends.dynamodb.job_record_layer import JobRecordLayer
+from shared.backends.dynamodb.job_records import DynamoDBJobRecords
 from shared.claim import Claim, Granted
 from shared.clock import SystemClock, random_token
 from shared.commit import Commit

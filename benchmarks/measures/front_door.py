@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from benchmarks.bench import Bench
-    from shared.relay import Relay
+    from shared.rounds.relay import Relay
 
 OPERATIONS = 40  # in a round
 ACCEPTED = 202

@@ -13,10 +13,10 @@ from redis import Redis
 from benchmarks import product
 from benchmarks.bench import MICROSECONDS, MILLISECONDS, p50, percentile
 from benchmarks.declared import Figure, Measure, Sample, Store, Target
-from shared.backends.redis import RedisStore
+from shared.backends.redis.leases import RedisStore
 from shared.clock import SystemClock, random_token
-from shared.keeper import Keeper
 from shared.lease import Leases, Want
+from shared.pipeline.keeper import Keeper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -22,8 +22,8 @@ NEVER = frozenset({"infra", "ops", "local", "tests", "audit", "watch", "benchmar
 
 def run(bench: Bench) -> Mapping[str, Sample]:
     """Build the assets for Lambda and zip them as the CDK does."""
-    from infra.packaging import asset  # noqa: PLC0415 - in the project's own environment alone
-    from infra.target import Target as Built  # noqa: PLC0415 - as above
+    from infra.packaging.asset import asset  # noqa: PLC0415 - in the project's own environment alone
+    from infra.packaging.target import Target as Built  # noqa: PLC0415 - as above
 
     found = {}
     for place, name in enumerate(ENTRIES):

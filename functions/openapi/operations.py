@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
+from functions.http.operations import ENDS, USUALLY_LISTED
+from functions.http.resources import RESOURCES
 from functions.openapi.parts import (
     ANY_ROUTE,
     JSON,
@@ -21,15 +23,13 @@ from functions.openapi.parts import (
     ref,
 )
 from functions.openapi.reads import ETAG_HEADER, ETAGS
-from functions.operations import ENDS, USUALLY_LISTED
-from functions.resources import RESOURCES
 from shared.commit import NOTE_LENGTH
-from shared.intake import BODY_BYTES, FIRST_VERSION
+from shared.intake.operation import OperationStatus
+from shared.intake.owned_jobs import MOST_LISTED
+from shared.intake.request import BODY_BYTES, FIRST_VERSION
 from shared.message import KEY_LENGTH
-from shared.operation import OperationStatus
 from shared.outbox import LONGEST_SCHEDULE
 from shared.outcome import Failed
-from shared.owned_jobs import MOST_LISTED
 from shared.unit_of_work import UnitOfWork
 
 if TYPE_CHECKING:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
-from functions import invoice_views, order_views, users
-from functions.inventory_source import MOST_LINES, Line
+from functions import users
+from functions.http.reads import LONGEST_ID
 from functions.openapi.parts import ANY_ROUTE, EVERY_ANSWER, STRING, Json, answer, header, problem, ref
-from functions.reads import LONGEST_ID
+from functions.outside.inventory_source import MOST_LINES, Line
+from functions.views import invoices as invoice_views
+from functions.views import orders as order_views
 from shared.tag import DIGITS
 
 ETAG = {"type": "string", "pattern": '^"[!#-~]*"$'}

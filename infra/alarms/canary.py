@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from infra.alarms.alarm import Alarm, Missing, Runbook, Severity
 
 if TYPE_CHECKING:
-    from infra.alarm_settings import AlarmSettings
     from infra.alarms.metric import Metric
+    from infra.stage.alarm_settings import AlarmSettings
 
 
 def canary_alarm(took: Metric, settings: AlarmSettings) -> Alarm:

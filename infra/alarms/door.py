@@ -11,7 +11,7 @@ from infra.alarms.metric import of_api, own, share, share_of_all
 from shared.metrics import Writer
 
 if TYPE_CHECKING:
-    from infra.alarm_settings import AlarmSettings
+    from infra.stage.alarm_settings import AlarmSettings
 
 
 def door_alarms(api: str, function: str, timeout: timedelta, settings: AlarmSettings) -> list[Alarm | Both]:

@@ -10,7 +10,7 @@ from infra.alarms.metric import Metric, of_function, share
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from infra.alarm_settings import AlarmSettings
+    from infra.stage.alarm_settings import AlarmSettings
 
 SUSTAINED = (5, 5)
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from infra.alarms.alarm import Runbook
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from infra import prices
-from infra.alarm_settings import AlarmSettings
 from infra.alarms.alarm import Alarm, Both
 from infra.alarms.canary import canary_alarm
 from infra.alarms.door import door_alarms
@@ -16,8 +15,9 @@ from infra.alarms.queues import Deployed
 from infra.alarms.senders import PART_COUNTER, RELAY, lookout_alarms, reader_alarms, sweeper_alarms
 from infra.alarms.stores import cache_alarms, jobs_table_alarms, table_alarms
 from infra.alarms.worker import worker_alarms
-from infra.choices import CANARY
-from infra.settings import ROOT
+from infra.stage.alarm_settings import AlarmSettings
+from infra.stage.choices import CANARY
+from infra.stage.settings import ROOT
 from shared.metrics import KINDS, Writer, most_metrics
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _ALARMS_HEAD = """# Alarms
 
 What rings, when, and what to open then. Each alarm is data in `infra/alarms/`, tells the topic of the output `AlarmTopic`, and
 says in its description how urgent it is (*page*: somebody, now; *warn*: somebody, in working hours) and which runbook to open.
-Thresholds are settings (`infra/alarm_settings.py`), or follow from a declaration. This page is written by
+Thresholds are settings (`infra/stage/alarm_settings.py`), or follow from a declaration. This page is written by
 `python -m infra.alarms.page`; the thresholds of a worker are those of `payments`.
 
 - **One alarm a worker, not one a job type**: what jobs say of themselves is written once more for the whole service.

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from infra.alarms.alarm import Alarm, Runbook, Severity
 from infra.alarms.metric import DELETED, IN_FLIGHT, OLDEST, VISIBLE, Expression, of_queue, own
-from infra.choices import CANARY
-from infra.retention import SHORTEST_REST, SOURCE_RETENTION
+from infra.stage.choices import CANARY
+from infra.stage.retention import SHORTEST_REST, SOURCE_RETENTION
 
 if TYPE_CHECKING:
-    from infra.alarm_settings import AlarmSettings
+    from infra.stage.alarm_settings import AlarmSettings
     from shared.worker import Worker
 
 FIVE_MINUTES = timedelta(minutes=5)

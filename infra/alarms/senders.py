@@ -11,7 +11,7 @@ from infra.alarms.metric import VISIBLE, of_function, of_queue, own
 from shared.metrics import Writer
 
 if TYPE_CHECKING:
-    from infra.alarm_settings import AlarmSettings
+    from infra.stage.alarm_settings import AlarmSettings
 
 
 @dataclass(frozen=True, slots=True)

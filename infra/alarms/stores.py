@@ -9,7 +9,7 @@ from infra.alarms.function import SUSTAINED
 from infra.alarms.metric import of_cache, of_table, share, total
 
 if TYPE_CHECKING:
-    from infra.alarm_settings import AlarmSettings
+    from infra.stage.alarm_settings import AlarmSettings
 
 # DynamoDB tells its own errors by operation; these are most of the product's.
 OPERATIONS = ("GetItem", "UpdateItem", "Query", "TransactWriteItems")

@@ -17,7 +17,7 @@ from infra.alarms.metric import (
 from infra.alarms.queues import Deployed, queue_alarms
 
 if TYPE_CHECKING:
-    from infra.alarm_settings import AlarmSettings
+    from infra.stage.alarm_settings import AlarmSettings
     from shared.worker import Worker
 
 FIVE_MINUTES = timedelta(minutes=5)

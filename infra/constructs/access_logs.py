@@ -10,7 +10,7 @@ from aws_cdk import aws_s3 as s3
 if TYPE_CHECKING:
     from constructs import Construct
 
-    from infra.settings import Stage
+    from infra.stage.settings import Stage
 
 
 def access_logs(scope: Construct, *, stage: Stage) -> s3.Bucket:

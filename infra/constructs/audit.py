@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from aws_cdk import aws_logs as logs
     from constructs import Construct
 
-    from infra.settings import Stage
+    from infra.stage.settings import Stage
 
 
 def audit_log(scope: Construct, *, key: kms.IKey | None, stage: Stage) -> logs.LogGroup:

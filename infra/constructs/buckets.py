@@ -16,7 +16,7 @@ from infra.names import camel
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
 
-    from infra.settings import Stage
+    from infra.stage.settings import Stage
 
 KEPT = Duration.days(90)  # a file: longer than a job's record, whose last word may name it
 UNFINISHED = Duration.days(1)  # an upload of many parts whose writer died

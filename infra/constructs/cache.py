@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
 
     from infra.constructs.network import Network
-    from infra.settings import Stage
+    from infra.stage.settings import Stage
 
 ENGINE = "valkey"
 ENGINE_VERSION = "8"

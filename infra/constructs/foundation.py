@@ -23,9 +23,9 @@ from infra.constructs.network import Network
 from infra.constructs.tables import Tables
 from infra.constructs.topic import alarm_topic
 from infra.names import camel
-from shared.deposits import DEPOSITS
 from shared.errors import DeclarationError
 from shared.settings import Settings
+from shared.wire.deposits import DEPOSITS
 
 if TYPE_CHECKING:
     from aws_cdk import aws_dynamodb as dynamodb

@@ -13,21 +13,21 @@ from aws_cdk import aws_apigatewayv2_authorizers as authorizers
 from aws_cdk import aws_apigatewayv2_integrations as integrations
 from constructs import Construct
 
-from functions import reads, resources
-from functions.routes import ROUTES
+from functions.http import reads, resources
+from functions.http.routes import ROUTES
 from infra.alarms.door import door_alarms
 from infra.constructs.alarms import Alarms
 from infra.constructs.function import Function, Place, Shape
 from infra.constructs.log_group import log_group
 from infra.grants import ACCEPT, CANCEL, LIST, LOOK, OUTBOX_WRITE, QUERY_INDEX, SHOW, allow, allow_deposits, allow_table
-from infra.sizes import FRONT_DOOR, Size
-from shared.backends.owned_jobs import BY_OWNER, UNFINISHED
-from shared.deposits import DEPOSITS
+from infra.stage.sizes import FRONT_DOOR, Size
+from shared.backends.dynamodb.owned_jobs import BY_OWNER, UNFINISHED
+from shared.wire.deposits import DEPOSITS
 
 if TYPE_CHECKING:
     from infra.constructs.foundation import Foundation
     from infra.constructs.function import Package
-    from infra.identity import Identity
+    from infra.stage.identity import Identity
     from shared.table import Table, Way
 
 SHAPE = Shape(

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from infra.constructs.foundation import Foundation
     from infra.constructs.network import Network
-    from infra.settings import Stage
-    from infra.sizes import Size
+    from infra.stage.settings import Stage
+    from infra.stage.sizes import Size
 
     Package = Callable[[str], Path]  # an entry module -> the directory that holds it and all it needs
 

@@ -17,7 +17,7 @@ from infra.grants import regional
 if TYPE_CHECKING:
     from constructs import Construct
 
-    from infra.settings import Stage
+    from infra.stage.settings import Stage
 
 
 def customer_key(scope: Construct, *, stage: Stage) -> kms.IKey:

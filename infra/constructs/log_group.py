@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_logs as logs
 
-from infra.choices import LOG_RETENTION
+from infra.stage.choices import LOG_RETENTION
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
     from constructs import Construct
 
-    from infra.settings import Stage
+    from infra.stage.settings import Stage
 
 
 def log_group(scope: Construct, construct_id: str, *, key: kms.IKey | None, stage: Stage) -> logs.LogGroup:

@@ -15,7 +15,7 @@ from aws_cdk import aws_lambda as lambda_
 
 from infra.constructs.queue_pair import encrypted_queue, seconds
 from infra.grants import BRAKE, SEND, STREAM_READ, allow, allow_queue
-from infra.retention import DEAD_LETTER_RETENTION
+from infra.stage.retention import DEAD_LETTER_RETENTION
 from shared.parts import STATES
 
 if TYPE_CHECKING:

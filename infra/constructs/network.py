@@ -15,8 +15,8 @@ from constructs import Construct
 if TYPE_CHECKING:
     from aws_cdk import aws_s3 as s3
 
-    from infra.brought import ExistingNetwork
-    from infra.settings import Stage
+    from infra.stage.brought import ExistingNetwork
+    from infra.stage.settings import Stage
 
 ISOLATED = "Isolated"
 EGRESS = "Egress"

@@ -9,7 +9,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.names import queue_names
-from infra.retention import DEAD_LETTER_RETENTION, SOURCE_RETENTION
+from infra.stage.retention import DEAD_LETTER_RETENTION, SOURCE_RETENTION
 
 if TYPE_CHECKING:
     from datetime import timedelta

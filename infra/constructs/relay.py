@@ -14,7 +14,7 @@ from infra.constructs.alarms import Alarms
 from infra.constructs.function import Shape, of_foundation
 from infra.constructs.mapping import ONLY_NEW_ITEMS, consume_stream
 from infra.grants import GIVE_UP, OUTBOX_SEND, QUERY_INDEX, SEND, allow, allow_queue, allow_table
-from shared.backends.outbox import LANES
+from shared.backends.dynamodb.outbox import LANES
 
 if TYPE_CHECKING:
     from aws_cdk import aws_sqs as sqs

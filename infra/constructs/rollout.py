@@ -10,16 +10,16 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from infra.alarms.function import version_alarm
-from infra.choices import AT_ONCE
 from infra.constructs.alarms import Alarms
 from infra.constructs.function import LIVE
 from infra.grants import ALARMS, MOVE, READY, allow
+from infra.stage.choices import AT_ONCE
 
 if TYPE_CHECKING:
     from aws_cdk import aws_sns as sns
 
     from infra.constructs.function import Function
-    from infra.settings import Stage
+    from infra.stage.settings import Stage
 
 # Alarms by which a version is taken back, beside its own errors: what it breaks shows in them within minutes. A dead letter is
 # not among them: any producer can make one.

@@ -14,8 +14,8 @@ from infra.constructs.alarms import Alarms
 from infra.constructs.function import Shape, of_foundation
 from infra.constructs.schedule import every_minute
 from infra.grants import BRAKES, OUTBOX_SWEEP, QUERY_INDEX, RESCUE, SEND, allow, allow_queue, allow_table
-from shared.backends.outbox import LANES, WAITING
-from shared.backends.unended import INDEX
+from shared.backends.dynamodb.outbox import LANES, WAITING
+from shared.backends.dynamodb.unended import INDEX
 
 if TYPE_CHECKING:
     from aws_cdk import aws_sqs as sqs

@@ -9,15 +9,15 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 from infra.names import camel
-from shared.backends.job_record_item import CREATED_AT, LISTED_FOR, LOOK_AT, UNENDED, UNFINISHED_OF
-from shared.backends.outbox import LANES, PLACE, WAITING
-from shared.backends.owned_jobs import BY_OWNER, UNFINISHED
-from shared.backends.unended import INDEX
+from shared.backends.dynamodb.job_record_item import CREATED_AT, LISTED_FOR, LOOK_AT, UNENDED, UNFINISHED_OF
+from shared.backends.dynamodb.outbox import LANES, PLACE, WAITING
+from shared.backends.dynamodb.owned_jobs import BY_OWNER, UNFINISHED
+from shared.backends.dynamodb.unended import INDEX
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
 
-    from infra.settings import Stage
+    from infra.stage.settings import Stage
     from shared.table import Table
 
 TTL = "ttl"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
     from constructs import Construct
 
-    from infra.settings import Stage
+    from infra.stage.settings import Stage
 
 
 def alarm_topic(scope: Construct, *, key: kms.IKey | None, stage: Stage) -> sns.ITopic:

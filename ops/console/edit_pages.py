@@ -14,8 +14,8 @@ from ops.dlq_words import one_letter
 from ops.editing import checked, current_payload, job_of, put
 from ops.exits import CommandError, Exit
 from ops.payloads import shown_payload
+from shared.declaring.masked import HIDDEN
 from shared.errors import Malformed
-from shared.masked import HIDDEN
 from shared.strict_json import json_text, read_json
 
 if TYPE_CHECKING:

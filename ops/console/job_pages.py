@@ -14,8 +14,8 @@ from ops.job_list import Sought, resources_of, some_jobs
 from ops.listing import page_of, row_of
 from ops.operation import record_named
 from ops.watch import share_of
+from shared.intake.operation import OperationStatus, operation_of
 from shared.job_record import SYSTEM, Status, record_id
-from shared.operation import OperationStatus, operation_of
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -8,7 +8,7 @@ from ops.braking import LONGEST, USUAL, Pausing, paused, read_time, resumed
 from ops.console.visit import mark_of
 from ops.exits import CommandError, Exit
 from ops.status import look, receives
-from shared.brake import Brake, BrakeState
+from shared.rounds.brake import Brake, BrakeState
 
 if TYPE_CHECKING:
     from werkzeug.wrappers import Response

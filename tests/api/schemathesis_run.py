@@ -13,9 +13,10 @@ import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from functions import front_door, reads, resources
+from functions import front_door
+from functions.http import reads, resources
+from functions.http.routes import ROUTES
 from functions.openapi.document import PAGE
-from functions.routes import ROUTES
 from local.http_api import HttpApi
 from local.tokens import LIFE, Issuer
 from shared.clock import SystemClock

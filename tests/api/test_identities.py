@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from functions.routes import ROUTES
+from functions.http.routes import ROUTES
 from local.tokens import Issuer
 from shared.clock import SystemClock
 from tests.api.schemathesis_run import LOGIN, served

@@ -15,7 +15,7 @@ from audit.gates import checkov
 from audit.table import Report
 from audit.templates import Audited, stages
 from audit.tools import GateError
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 
 OPEN = Finding("checkov", "CKV_AWS_27", "Jobs", "prod", "is in [clear]")
 CLEAN = Report(("dev", "prod"), {"checkov": 1.04}, Judgement((), (OPEN,), ()))

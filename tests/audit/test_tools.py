@@ -10,7 +10,7 @@ from audit.findings import Finding
 from audit.gates import GATES, cdk_nag, cfn_lint, checkov, look
 from audit.templates import Audited, write
 from audit.tools import GateError, run
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 from tests.audit.planted import DEFECTS, planted
 
 if TYPE_CHECKING:

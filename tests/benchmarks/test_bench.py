@@ -12,7 +12,7 @@ from benchmarks.bench import Bench, each, p50, percentile
 from benchmarks.load import Load, Meter
 from benchmarks.measures.arrivals import SECONDS, arrivals
 from benchmarks.stub import BLANK_LINE, answer
-from shared.backends.job_record_item import read_view
+from shared.backends.dynamodb.job_record_item import read_view
 from shared.job_record import Status
 
 

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from shared.intake.operation import OF_JOB, OperationStatus, record_of
 from shared.job_record import Status
-from shared.operation import OF_JOB, OperationStatus, record_of
 from tests.simulation.history import LEFT_NEVER, Checks, demand
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shared.operation import OperationStatus
+from shared.intake.operation import OperationStatus
 from tests.clients.books import FINAL, Call
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.backends.memory_database import MemoryDatabase
+from shared.backends.memory.database import MemoryDatabase
 from shared.job_record import Status
 from tests.clients.books import Audit
 from tests.clients.world import ClientWorld

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from functions import front_door
-from functions.reads import Reads
-from shared.backends.memory_intake import MemoryIntakeStore
-from shared.backends.memory_owned_jobs import MemoryOwnedJobs
-from shared.backends.memory_rates import MemoryRates
+from functions.http.reads import Reads
+from shared.backends.memory.intake import MemoryIntakeStore
+from shared.backends.memory.owned_jobs import MemoryOwnedJobs
+from shared.backends.memory.rates import MemoryRates
 from shared.clock import Surroundings
 from shared.errors import CacheUnavailable, Unavailable
 from shared.item import Stored

@@ -10,15 +10,15 @@ import pytest
 
 from local.processes import Children
 from local.valkey import Valkey
-from shared.backends.memory_cache import MemoryCache
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.memory_gates import MemoryGates
-from shared.backends.memory_rates import MemoryRates
-from shared.backends.redis import RedisStore
-from shared.backends.redis_cache import RedisCache
-from shared.backends.redis_connection import Connection
-from shared.backends.redis_gates import RedisGates
-from shared.backends.redis_rates import RedisRates
+from shared.backends.memory.cache import MemoryCache
+from shared.backends.memory.database import MemoryDatabase
+from shared.backends.memory.gates import MemoryGates
+from shared.backends.memory.rates import MemoryRates
+from shared.backends.redis.cache import RedisCache
+from shared.backends.redis.connection import Connection
+from shared.backends.redis.gates import RedisGates
+from shared.backends.redis.leases import RedisStore
+from shared.backends.redis.rates import RedisRates
 from shared.claim import Granted
 from shared.clock import SystemClock
 from tests.aws import Database

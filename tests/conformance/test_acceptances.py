@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from shared.acceptance import Acceptance, Accepted, OtherPayload, Replayed
-from shared.backends.memory_database import MemoryDatabase
+from shared.backends.memory.database import MemoryDatabase
 from shared.claim import Claim, Ended, Granted, NotAccepted
 from shared.commit import Commit, Release
 from shared.errors import Refused, Unavailable
+from shared.intake.acceptance import Acceptance, Accepted, OtherPayload, Replayed
 from shared.job_record import RETENTION, Status, operation_id, record_id
 from shared.outbox import SHARDS, Posting
 from tests.world import START, FakeClock

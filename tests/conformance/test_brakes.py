@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.backends.brakes import DynamoDBBrakes
-from shared.backends.memory_brakes import MemoryBrakes
-from shared.brake import Brake, BrakeState
+from shared.backends.dynamodb.brakes import DynamoDBBrakes
+from shared.backends.memory.brakes import MemoryBrakes
+from shared.rounds.brake import Brake, BrakeState
 from tests.world import START
 
 if TYPE_CHECKING:

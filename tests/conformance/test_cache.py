@@ -17,14 +17,15 @@ from redis import Redis
 
 from local.processes import Children
 from local.valkey import Valkey
-from shared.backends import memory_cache, redis_cache
-from shared.backends.memory_cache import MemoryCache
-from shared.backends.redis import RedisStore
-from shared.backends.redis_cache import RedisCache
-from shared.backends.redis_connection import Connection
-from shared.backends.redis_keys import tag_key
-from shared.cache_lives import Lives
-from shared.cache_store import Busy, Hit, Loaded, Miss, Stale
+from shared.backends.memory import cache as memory_cache
+from shared.backends.memory.cache import MemoryCache
+from shared.backends.redis import cache as redis_cache
+from shared.backends.redis.cache import RedisCache
+from shared.backends.redis.connection import Connection
+from shared.backends.redis.keys import tag_key
+from shared.backends.redis.leases import RedisStore
+from shared.caching.lives import Lives
+from shared.caching.store import Busy, Hit, Loaded, Miss, Stale
 from shared.clock import SystemClock
 from shared.errors import CacheUnavailable, Refused
 from shared.tag import Tag, Version

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from shared.cache_lives import Lives
-from shared.cache_store import Hit, Loaded, Miss
+from shared.caching.lives import Lives
+from shared.caching.store import Hit, Loaded, Miss
 from shared.tag import Fresh, Tag, Version
 from tests.conformance.test_cache import PAST, SHORT, TTL, found, kept, key
 

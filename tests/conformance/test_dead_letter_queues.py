@@ -13,11 +13,11 @@ import pytest
 from botocore.exceptions import ClientError
 
 from shared.backends.aws import client
-from shared.backends.memory_dead_letters import MemoryDeadLetters
-from shared.backends.memory_queue import MemoryQueue
-from shared.backends.sqs import SqsQueue
-from shared.backends.sqs_dead_letters import SqsDeadLetters
-from shared.dead_letter_queue import Copy, Redrive
+from shared.backends.memory.dead_letters import MemoryDeadLetters
+from shared.backends.memory.queue import MemoryQueue
+from shared.backends.sqs.dead_letters import SqsDeadLetters
+from shared.backends.sqs.queue import SqsQueue
+from shared.dead_letters.queue import Copy, Redrive
 from shared.producer import NotTaken
 from tests.aws import create_queue
 from tests.conformance.test_sqs import delivery
@@ -26,7 +26,7 @@ from tests.world import FakeClock
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shared.dead_letter_queue import DeadLetterQueue
+    from shared.dead_letters.queue import DeadLetterQueue
     from shared.delivery import Delivery
 from shared.errors import Unavailable
 

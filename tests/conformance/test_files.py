@@ -10,10 +10,10 @@ import pytest
 from botocore.exceptions import ClientError
 
 from shared.backends.aws import client
-from shared.backends.memory_files import MemoryFiles
+from shared.backends.memory.files import MemoryFiles
 from shared.backends.s3 import PART, S3Files
-from shared.deposits import INLINE_BYTES, Deposits, Mark
 from shared.errors import LeaseLost, Malformed, Unavailable
+from shared.wire.deposits import INLINE_BYTES, Deposits, Mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

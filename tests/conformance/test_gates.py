@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.backends.memory_gates import MemoryGates
+from shared.backends.memory.gates import MemoryGates
 from shared.errors import DeclarationError
 from shared.gate import CircuitBreaker, Gate, GateState, RetryBudget, Turned
 from shared.rate import Rate

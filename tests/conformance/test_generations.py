@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.acceptance import Accepted, OtherPayload, Overtaken, Replayed
-from shared.backends.memory_database import MemoryDatabase
+from shared.backends.memory.database import MemoryDatabase
 from shared.claim import NAMES_KEPT, Ended, Granted, HeldByOther, KeyReused, Step, decide
 from shared.commit import Commit
+from shared.intake.acceptance import Accepted, OtherPayload, Overtaken, Replayed
 from shared.job_record import RETENTION, Status, record_id
 from shared.outbox import LONGEST_SCHEDULE
 from tests.conformance.test_acceptances import asked, claim_of, doors
@@ -20,7 +20,7 @@ from tests.conformance.test_job_records import FAILURE, again, claim, granted
 from tests.world import START
 
 if TYPE_CHECKING:
-    from shared.acceptance import Acceptance
+    from shared.intake.acceptance import Acceptance
     from tests.conformance.conftest import Stores
     from tests.conformance.test_acceptances import Doors
 

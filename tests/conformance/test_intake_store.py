@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.backends.intake_store import DynamoDBIntakeStore
-from shared.backends.memory_intake import MemoryIntakeStore
-from shared.shedding import Closed
+from shared.backends.dynamodb.intake import DynamoDBIntakeStore
+from shared.backends.memory.intake import MemoryIntakeStore
+from shared.intake.shedding import Closed
 from tests.world import START
 
 if TYPE_CHECKING:

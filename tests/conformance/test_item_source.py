@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.backends.dynamodb import DynamoDBItems
-from shared.backends.item_source import DynamoDBItemSource
-from shared.backends.memory_database import MemoryDatabase
+from shared.backends.dynamodb.item_source import DynamoDBItemSource
+from shared.backends.dynamodb.items import DynamoDBItems
+from shared.backends.memory.database import MemoryDatabase
 from shared.errors import Unavailable
 from shared.item import Create, Stored
 from shared.table import Table

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.memory_operator import MemoryOperatorRecords
-from shared.backends.memory_owned_jobs import MemoryOwnedJobs
-from shared.backends.unended import DynamoDBUnended
+from shared.backends.dynamodb.unended import DynamoDBUnended
+from shared.backends.memory.database import MemoryDatabase
+from shared.backends.memory.operator_records import MemoryOperatorRecords
+from shared.backends.memory.owned_jobs import MemoryOwnedJobs
 from shared.claim import Granted, StaleCopy
 from shared.commit import Commit, Release
+from shared.dead_letters.operator_records import FAILURES_KEPT, TOGETHER, Ending, Reopening
 from shared.errors import ClaimLost, Unavailable
 from shared.job_record import LOST_AFTER, RETENTION, Hold, JobView, Replayed, Status
 from shared.limits import PAYLOAD_BYTES, TRANSACTION_BYTES
-from shared.operator_records import FAILURES_KEPT, TOGETHER, Ending, Reopening
 from shared.outbox import SHARDS
 from shared.outcome import Failure
 from tests.conformance.test_acceptances import asked, claim_of
@@ -27,8 +27,8 @@ from tests.conformance.test_job_records import claim as claim_for
 from tests.world import START, FakeClock
 
 if TYPE_CHECKING:
-    from shared.acceptance import Acceptance
     from shared.claim import Claim
+    from shared.intake.acceptance import Acceptance
     from tests.aws import Database
 
 MINUTE = timedelta(minutes=1)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.outbox import DynamoDBOutbox, read_posting, write_posting
+from shared.backends.dynamodb.outbox import DynamoDBOutbox, read_posting, write_posting
+from shared.backends.memory.database import MemoryDatabase
 from shared.commit import Commit
 from shared.job_record import Hold, Status
 from shared.outbox import SHARDS, Overdue, Posting

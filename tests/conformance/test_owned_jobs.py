@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.memory_owned_jobs import MemoryOwnedJobs
+from shared.backends.memory.database import MemoryDatabase
+from shared.backends.memory.owned_jobs import MemoryOwnedJobs
 from shared.claim import Granted
 from shared.commit import Commit, Reconciliation, Release
 from shared.errors import Malformed, Unavailable
+from shared.intake.owned_jobs import MOST_LISTED, Place
 from shared.job_record import RETENTION, SYSTEM, Status, record_id
 from shared.outcome import Failure
-from shared.owned_jobs import MOST_LISTED, Place
 from tests.conformance.test_acceptances import asked, claim_of
 from tests.world import START, FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shared.acceptance import Acceptance
+    from shared.intake.acceptance import Acceptance
     from tests.aws import Database
 
 owners = itertools.count()

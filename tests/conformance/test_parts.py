@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.unended import DynamoDBUnended
+from shared.backends.dynamodb.unended import DynamoDBUnended
+from shared.backends.memory.database import MemoryDatabase
 from shared.claim import Ended as HasEnded
 from shared.claim import Granted, TooEarly
 from shared.commit import Checkpoint, Commit, Release

@@ -13,13 +13,13 @@ import pytest
 
 from local.event_source_mapping import record_of
 from shared.backends.aws import client
-from shared.backends.memory_queue import MemoryQueue
-from shared.backends.sqs import SqsQueue
-from shared.backends.sqs_attributes import to_event
+from shared.backends.memory.queue import MemoryQueue
+from shared.backends.sqs.attributes import to_event
+from shared.backends.sqs.queue import SqsQueue
 from shared.delivery import Delivery, read_event
 from shared.errors import Refused
-from shared.fairness import group_of
 from shared.producer import Outgoing
+from shared.wire.fairness import group_of
 from tests.aws import create_queue
 from tests.world import FakeClock
 

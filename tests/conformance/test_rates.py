@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.backends.memory_rates import MemoryRates
-from shared.backends.redis_keys import rate_key
-from shared.backends.redis_lines import Command
+from shared.backends.memory.rates import MemoryRates
+from shared.backends.redis.keys import rate_key
+from shared.backends.redis.lines import Command
 from shared.errors import DeclarationError
 from shared.rate import Rate
 from tests.world import FakeClock
 
 if TYPE_CHECKING:
-    from shared.backends.redis_rates import RedisRates
+    from shared.backends.redis.rates import RedisRates
 
 fresh = itertools.count()
 NONE = timedelta(0)

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.unended import DynamoDBUnended
+from shared.backends.dynamodb.unended import DynamoDBUnended
+from shared.backends.memory.database import MemoryDatabase
 from shared.claim import Granted
 from shared.commit import Commit, Release
 from shared.errors import ClaimLost
 from shared.job_record import LOST_AFTER, JobView, Status
 from shared.message import Message
 from shared.outbox import SHARDS
-from shared.parsing import fingerprint
+from shared.wire.parsing import fingerprint
 from tests.conformance.test_acceptances import asked, claim_of, doors
 from tests.conformance.test_job_records import FAILURE
 from tests.world import START, Note
@@ -25,7 +25,7 @@ from tests.world import START, Note
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from shared.acceptance import Acceptance
+    from shared.intake.acceptance import Acceptance
     from tests.conformance.test_acceptances import Doors
 
 __all__ = ["doors"]

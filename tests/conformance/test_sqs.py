@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared.backends.aws import client
-from shared.backends.sqs import SqsQueue
+from shared.backends.sqs.queue import SqsQueue
 from shared.delivery import DEAD_LETTER_ATTRIBUTE, read_event
 from shared.errors import Refused, Unavailable
 from shared.job import JobTypes
 from shared.limits import MESSAGE_BYTES
-from shared.parsing import read_message, typed_payload
 from shared.producer import NotTaken, Outgoing
 from shared.runtime import producer
+from shared.wire.parsing import read_message, typed_payload
 from tests.aws import create_queue
 from tests.world import Note, body, event, note_job, record_of
 

@@ -16,7 +16,7 @@ from local.processes import Children
 from local.provider import Provider
 from local.valkey import Valkey
 from ops.console.command import ROOT
-from shared.backends.redis import RedisStore
+from shared.backends.redis.leases import RedisStore
 from shared.clock import random_token as new_token
 from tests.aws import CREDENTIALS
 from tests.console.chromium import MISSING, Chromium, found

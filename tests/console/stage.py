@@ -15,10 +15,10 @@ from rich.console import Console as Terminal
 
 from functions import lookout
 from functions.registry import WORKERS
-from infra.alarm_settings import AlarmSettings
 from infra.alarms.alarm import Alarm
 from infra.alarms.queues import Deployed as Names
 from infra.alarms.worker import worker_alarms
+from infra.stage.alarm_settings import AlarmSettings
 from ops.aws_running import AwsRunning
 from ops.cli import connected
 from ops.console.command import ROOT
@@ -27,7 +27,7 @@ from ops.console.server import Served
 from ops.deployed import Deployed
 from ops.running import Receiving
 from shared.backends.aws import client
-from shared.backends.sqs_dead_letters import SqsDeadLetters
+from shared.backends.sqs.dead_letters import SqsDeadLetters
 from shared.errors import Unavailable
 from shared.job_record import SYSTEM, record_id
 from shared.telemetry import NAMESPACE

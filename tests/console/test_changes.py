@@ -14,7 +14,7 @@ from ops.console.edit_pages import with_hidden
 from ops.console.letter_pages import pretty
 from ops.discard import Archive
 from ops.exits import CommandError
-from shared.dead_letter_queue import Redrive
+from shared.dead_letters.queue import Redrive
 from shared.errors import Unavailable
 from shared.job_record import Status
 from tests.console.visitor import Visitor, words_of

@@ -14,12 +14,12 @@ from functions import payments
 from functions.payments import capture_payment
 from ops.exits import CommandError
 from ops.running import Depth, Receiving, Ringing
-from shared.brake import Brake, BrakeState
-from shared.dead_letter import dossier
+from shared.dead_letters.dead_letter import dossier
+from shared.declaring.masked import Masked
 from shared.errors import Unavailable
-from shared.masked import Masked
 from shared.outcome import DeadLettered, Failure
 from shared.payload import Payload
+from shared.rounds.brake import Brake, BrakeState
 from tests.console.visitor import Visitor, words_of
 from tests.ops.desk import Desk
 from tests.ops.letters import QUEUE, TRANSIENT, UNKNOWN_ORDER, bury, bury_raw, operation_of, record_of

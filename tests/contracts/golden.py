@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from shared.errors import Malformed, NewerVersion
 from shared.job import JobTypes
 from shared.message import Message
-from shared.parsing import read_message, typed_payload
 from shared.strict_json import json_text
+from shared.wire.parsing import read_message, typed_payload
 from tests.contracts.samples import samples
 from tests.contracts.schema import differences, schema_of
 

@@ -24,10 +24,10 @@ from local.processes import Children
 from local.provider import Provider
 from local.valkey import Valkey
 from ops.exits import Exit
-from shared.backends.redis import RedisStore
-from shared.backends.redis_connection import Connection
-from shared.backends.sqs_attributes import to_event
-from shared.cache_store import Loaded
+from shared.backends.redis.connection import Connection
+from shared.backends.redis.leases import RedisStore
+from shared.backends.sqs.attributes import to_event
+from shared.caching.store import Loaded
 from shared.claim import Granted
 from shared.clock import SystemClock, random_token
 from shared.delivery import read_event
@@ -35,8 +35,8 @@ from shared.errors import RetryLater
 from shared.job import JobTypes
 from shared.job_record import SYSTEM, operation_id, record_id
 from shared.lease import Want
+from shared.pipeline.run import read_run
 from shared.retry import Retry
-from shared.run import read_run
 from shared.runtime import cache
 from shared.tag import Version
 from shared.telemetry import Silent

@@ -16,21 +16,21 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from functions.payment_provider import PAYMENT_PROVIDER
+from functions.outside.payment_provider import PAYMENT_PROVIDER
 from functions.payments import WORKER
-from shared.backends.memory_brakes import MemoryBrakes, MemoryMappings
-from shared.backends.memory_cache import MemoryCache
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.memory_gates import MemoryGates
-from shared.backends.memory_queue import MemoryQueue
-from shared.brake_rounds import Controller, Watchdog
+from shared.backends.memory.brakes import MemoryBrakes, MemoryMappings
+from shared.backends.memory.cache import MemoryCache
+from shared.backends.memory.database import MemoryDatabase
+from shared.backends.memory.gates import MemoryGates
+from shared.backends.memory.queue import MemoryQueue
 from shared.delivery import read_event
 from shared.dependency import Reply
 from shared.errors import CacheUnavailable, Unavailable
 from shared.item import Stored
 from shared.job_record import Status
 from shared.producer import Outgoing
-from shared.relay import Relay
+from shared.rounds.brake_rounds import Controller, Watchdog
+from shared.rounds.relay import Relay
 from shared.runtime import assemble
 from shared.telemetry import Silent
 from tests.simulation.faults import Faults, Faulty, Weather
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from shared.delivery import Delivery
-    from shared.preparation import Prepared
+    from shared.pipeline.preparation import Prepared
     from shared.runtime import Runtime
 
 POLLERS = 12

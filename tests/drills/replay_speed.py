@@ -27,8 +27,8 @@ from ops.selection import Selection
 from ops.together import side_by_side
 from ops.verdict import Fate
 from shared.backends.aws import client
-from shared.backends.sqs import SqsQueue
-from shared.backends.sqs_dead_letters import SqsDeadLetters
+from shared.backends.sqs.dead_letters import SqsDeadLetters
+from shared.backends.sqs.queue import SqsQueue
 from shared.claim import Claim, Granted
 from shared.clock import SystemClock
 from shared.delivery import read_event

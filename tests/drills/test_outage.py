@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shared.backends.memory_gates import MemoryGates
-from shared.way import Way
+from shared.backends.memory.gates import MemoryGates
+from shared.work.way import Way
 from tests.drills.outage import Drill, Report
 
 if TYPE_CHECKING:

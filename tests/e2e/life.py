@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 from local.environment import CREDENTIALS, REGION
 from local.stack import STACK
 from ops.exits import Exit

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from infra.assembly import CODE, FILES
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 
 CHANGED = Path("functions") / "canary.py"
 BEFORE = "    return Sung(canary=canary, count=count)\n"

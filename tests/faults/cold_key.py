@@ -11,10 +11,10 @@ from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING
 
-from shared.backends.redis_cache import RedisCache
-from shared.backends.redis_connection import Connection
+from shared.backends.redis.cache import RedisCache
+from shared.backends.redis.connection import Connection
 from shared.cache import Cache
-from shared.cache_store import Loaded
+from shared.caching.store import Loaded
 from shared.clock import Surroundings, SystemClock, random_token
 from shared.telemetry import Silent
 

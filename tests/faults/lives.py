@@ -23,12 +23,12 @@ from ops.replay import Care, Replay
 from ops.selection import Selection
 from shared import runtime
 from shared.backends.aws import client
-from shared.backends.operator_records import DynamoDBOperatorRecords
-from shared.backends.redis_cache import RedisCache
-from shared.backends.redis_connection import Connection
-from shared.backends.sqs_dead_letters import SqsDeadLetters
+from shared.backends.dynamodb.operator_records import DynamoDBOperatorRecords
+from shared.backends.redis.cache import RedisCache
+from shared.backends.redis.connection import Connection
+from shared.backends.sqs.dead_letters import SqsDeadLetters
 from shared.cache import Cache
-from shared.cache_store import Loaded
+from shared.caching.store import Loaded
 from shared.clock import Surroundings, SystemClock, random_token
 from shared.consumer import Consumer
 from shared.failpoints import Failpoint, armed

@@ -16,12 +16,12 @@ from redis import Redis
 
 from local.processes import Children
 from local.valkey import Valkey
-from shared.backends.redis import RedisStore
-from shared.backends.redis_cache import RedisCache
-from shared.backends.redis_connection import Connection
-from shared.backends.redis_keys import tag_key
+from shared.backends.redis.cache import RedisCache
+from shared.backends.redis.connection import Connection
+from shared.backends.redis.keys import tag_key
+from shared.backends.redis.leases import RedisStore
 from shared.cache import Cache
-from shared.cache_store import Loaded
+from shared.caching.store import Loaded
 from shared.clock import Surroundings, SystemClock, random_token
 from shared.errors import CacheUnavailable
 from shared.tag import Tag, Version

@@ -18,14 +18,14 @@ import pytest
 
 from functions.payments import CapturePayment, capture_payment
 from local.cached import CachedTags
-from shared.acceptance import Acceptance
 from shared.claim import Claim
 from shared.commit import Release
 from shared.failpoints import Failpoint
+from shared.intake.acceptance import Acceptance
 from shared.job_record import SYSTEM, Hold, Status, record_id
 from shared.message import Message
 from shared.outbox import Posting
-from shared.parsing import fingerprint
+from shared.wire.parsing import fingerprint
 from tests.aws import CREDENTIALS
 from tests.faults.jobs import BREWS, CASKS, CRASHING, IMPATIENT, SHARES, YEARS
 from tests.faults.lives import Life, cached_status

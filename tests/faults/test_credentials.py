@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shared.backends.redis import RedisStore
-from shared.backends.redis_connection import Connection
+from shared.backends.redis.connection import Connection
+from shared.backends.redis.leases import RedisStore
 from shared.errors import CacheUnavailable
 from tests.faults.valkeys import TTL, asking, store_at
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.memory_files import MemoryFiles
-from shared.deposits import INLINE_BYTES, Deposits, Mark
+from shared.backends.memory.database import MemoryDatabase
+from shared.backends.memory.files import MemoryFiles
 from shared.errors import Unavailable
 from shared.job_record import Status
+from shared.wire.deposits import INLINE_BYTES, Deposits, Mark
 from tests.faults import mortal
 from tests.faults.mortal import Died, Fault, Life, Mortal
 from tests.modes import CACHES, Mode, asked_for

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from shared.backends.breaker import Breaker
-from shared.backends.redis_keys import lease_key
+from shared.backends.redis.breaker import Breaker
+from shared.backends.redis.keys import lease_key
 from shared.errors import CacheUnavailable
 from tests.faults.test_processes import Cutter
 from tests.faults.valkeys import TTL, asking, follow, promote, refusals, store_at, until
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from local.valkey import Valkey
-    from shared.backends.redis import RedisStore
+    from shared.backends.redis.leases import RedisStore
 
 
 def test_lck_10_a_primary_that_became_a_replica_is_used_again_once_it_is_promoted(

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions import invoices, notifications
-from functions.invoice_views import INVOICES, invoice_tag
-from shared.backends.memory_database import MemoryDatabase
-from shared.cache_lives import Lives
-from shared.cache_store import Loaded, Miss
+from functions.views.invoices import INVOICES, invoice_tag
+from shared.backends.memory.database import MemoryDatabase
+from shared.caching.lives import Lives
+from shared.caching.store import Loaded, Miss
 from shared.dependency import Reply
 from shared.item import Stored
 from shared.job_record import Status
-from shared.parsing import read_message
 from shared.tag import Version
+from shared.wire.parsing import read_message
 from tests.faults import mortal
 from tests.faults.mortal import Died, Fault, Life
 from tests.modes import CACHES, Mode, asked_for

@@ -18,7 +18,7 @@ from redis import Redis
 
 from functions import payments
 from local.event_source_mapping import EventSourceMapping
-from shared.backends.redis_keys import lease_key
+from shared.backends.redis.keys import lease_key
 from shared.consumer import Consumer
 from shared.errors import RetryLater
 from shared.job_record import SYSTEM, Status, record_id

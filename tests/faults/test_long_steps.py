@@ -11,9 +11,9 @@ from datetime import timedelta
 
 import pytest
 
-from shared.backends.memory_database import MemoryDatabase
-from shared.cache_lives import Lives
-from shared.cache_store import Loaded, Miss
+from shared.backends.memory.database import MemoryDatabase
+from shared.caching.lives import Lives
+from shared.caching.store import Loaded, Miss
 from shared.job_record import Status
 from shared.worker import Worker
 from tests.faults import mortal

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shared.backends.memory_gates import MemoryGates
-from shared.backends.memory_transport import MemoryTransport
-from shared.backends.outbox import DynamoDBOutbox
-from shared.backends.redis_keys import lease_key
+from shared.backends.dynamodb.outbox import DynamoDBOutbox
+from shared.backends.memory.gates import MemoryGates
+from shared.backends.memory.transport import MemoryTransport
+from shared.backends.redis.keys import lease_key
 from shared.clock import SystemClock, random_token
 from shared.consumer import Consumer
 from shared.errors import CacheUnavailable, LeaseLost
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from local.valkey import Valkey
-    from shared.backends.redis import RedisStore
+    from shared.backends.redis.leases import RedisStore
     from shared.unit_of_work import UnitOfWork
     from tests.world import Note
 

@@ -22,9 +22,9 @@ from redis import Redis
 from functions import payments
 from local.processes import Children
 from local.valkey import Valkey
-from shared.backends.redis import RedisStore
-from shared.backends.redis_connection import Connection
-from shared.backends.redis_keys import lease_key
+from shared.backends.redis.connection import Connection
+from shared.backends.redis.keys import lease_key
+from shared.backends.redis.leases import RedisStore
 from shared.consumer import Consumer
 from shared.errors import CacheUnavailable
 from shared.runtime import connect as connect_runtime

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from redis import Redis
 
-from shared.backends.redis import RedisStore
-from shared.backends.redis_connection import Connection
+from shared.backends.redis.connection import Connection
+from shared.backends.redis.leases import RedisStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -7,12 +7,12 @@ from random import Random
 from typing import Any
 
 from functions import front_door
+from functions.http.reads import Reads
 from functions.payments import ORDERS
-from functions.reads import Reads
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.memory_intake import MemoryIntakeStore
-from shared.backends.memory_owned_jobs import MemoryOwnedJobs
-from shared.backends.memory_rates import MemoryRates
+from shared.backends.memory.database import MemoryDatabase
+from shared.backends.memory.intake import MemoryIntakeStore
+from shared.backends.memory.owned_jobs import MemoryOwnedJobs
+from shared.backends.memory.rates import MemoryRates
 from shared.clock import Surroundings
 from shared.item import Stored
 from shared.settings import OwnerLimits

@@ -11,13 +11,13 @@ import pytest
 
 from functions import canary
 from functions.canary import ASKED_FOR, CANARIES, canary_round
-from infra.settings import Stage, load_stage
+from infra.stage.settings import Stage, load_stage
 from local.provider import Provider
 from local.situations import EVENTS
-from shared.backends.memory_database import MemoryDatabase
+from shared.backends.memory.database import MemoryDatabase
 from shared.outcome import Completed
-from shared.recurrence import Recurrence, Recurring
-from shared.run import read_run
+from shared.pipeline.run import read_run
+from shared.rounds.recurrence import Recurrence, Recurring
 from tests.stack import Stack, new_stack
 from tests.world import START, FakeClock, World, body
 

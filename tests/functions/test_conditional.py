@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from functions.conditional import read_etags
+from functions.http.conditional import read_etags
 from shared.errors import Malformed
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infra.assembly import synthesise, template_path
-from shared.backends.memory_transport import MemoryTransport
+from shared.backends.memory.transport import MemoryTransport
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.dependency import Dependency, Reply
 from shared.errors import DeadLetter, RetryLater, Unavailable

@@ -13,10 +13,9 @@ from redis import Redis
 
 from functions import invoices, users
 from local.seed import invoice_item
-from shared.backends import redis as redis_module
-from shared.backends import redis_gate_scripts, redis_scripts
 from shared.backends.aws import client
-from shared.backends.memory_transport import MemoryTransport
+from shared.backends.memory.transport import MemoryTransport
+from shared.backends.redis import cache_scripts, gate_scripts, leases
 from shared.consumer import Consumer
 from shared.dependency import Dependency, Reply
 from shared.gate import CircuitBreaker, RetryBudget
@@ -54,7 +53,7 @@ class Costs:
 @pytest.fixture
 def known_scripts(valkey: Valkey) -> None:
     """The server knows every script, as it does soon after its start: by its first use in any process."""
-    named = {**vars(redis_module), **vars(redis_scripts), **vars(redis_gate_scripts)}
+    named = {**vars(leases), **vars(cache_scripts), **vars(gate_scripts)}
     with Redis(valkey.host, valkey.port) as redis:
         for name, text in named.items():
             if name.isupper() and isinstance(text, str) and "redis.call" in text and not name.startswith("_"):

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions import front_door, payments
-from functions.answers import HEADERS
-from functions.caller import owner_of
-from shared.backends.acceptances import DynamoDBAcceptances
-from shared.deposits import LARGEST_BYTES
+from functions.http.answers import HEADERS
+from functions.http.caller import owner_of
+from shared.backends.dynamodb.acceptances import DynamoDBAcceptances
 from shared.errors import Unavailable
 from shared.job_record import Status, record_id
+from shared.wire.deposits import LARGEST_BYTES
 from tests.door import ACCEPT, LOOK, Client, payload
 from tests.world import Context
 

@@ -13,13 +13,13 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from functions import front_door
-from functions.caller import LONGEST_OWNER, owner_of
-from functions.conditional import LONGEST, read_etags
+from functions.http.caller import LONGEST_OWNER, owner_of
+from functions.http.conditional import LONGEST, read_etags
 from shared.errors import Malformed
-from shared.owned_jobs import Place, _digest
-from shared.parsing import read_message
+from shared.intake.owned_jobs import Place, _digest
 from shared.payload import LONGEST_NAME, MOST_TOLD
 from shared.settings import OwnerLimits
+from shared.wire.parsing import read_message
 from tests.door import LOOK, Client, payload
 from tests.functions.house import House
 

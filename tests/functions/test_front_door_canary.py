@@ -11,14 +11,14 @@ from botocore.exceptions import ClientError
 from pydantic import TypeAdapter, ValidationError
 
 from functions import front_door
-from shared.backends.acceptances import DynamoDBAcceptances
-from shared.backends.dynamodb_records import DynamoDBJobRecords
-from shared.backends.owned_jobs import DynamoDBOwnedJobs
+from shared.backends.dynamodb.acceptances import DynamoDBAcceptances
+from shared.backends.dynamodb.job_records import DynamoDBJobRecords
+from shared.backends.dynamodb.owned_jobs import DynamoDBOwnedJobs
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.claim import Granted
 from shared.clock import SystemClock
 from shared.commit import Commit
-from shared.intake import BODY_BYTES
+from shared.intake.request import BODY_BYTES
 from shared.job_record import Status
 from tests.conformance.test_acceptances import asked, claim_of
 from tests.door import LOOK, Client, payload

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions import front_door
+from functions.http.reads import Reads
 from functions.inventory import HEAD, INVENTORY
 from functions.payments import ORDERS
-from functions.reads import Reads
 from local.situations import EVENTS
-from shared.backends.memory_intake import MemoryIntakeStore
-from shared.backends.memory_owned_jobs import MemoryOwnedJobs
+from shared.backends.memory.intake import MemoryIntakeStore
+from shared.backends.memory.owned_jobs import MemoryOwnedJobs
 from shared.clock import Surroundings
 from shared.errors import Unavailable
+from shared.intake.shedding import FRESH, Closed
 from shared.item import Stored
 from shared.settings import OwnerLimits
-from shared.shedding import FRESH, Closed
 from tests.functions.house import House
 from tests.world import Context, Counter
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions import front_door, outbox_relay
-from shared.backends.acceptances import DynamoDBAcceptances
+from shared.backends.dynamodb.acceptances import DynamoDBAcceptances
 from shared.errors import Unavailable
 from tests.door import Client, payload
 from tests.dying import Killed

@@ -12,8 +12,8 @@ import pytest
 
 from functions import front_door
 from shared.backends.powertools import PowertoolsTelemetry
-from shared.fairness import group_of
-from shared.parsing import read_message
+from shared.wire.fairness import group_of
+from shared.wire.parsing import read_message
 from tests.door import Client, payload
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions import front_door
-from functions.answers import refusal
-from shared.backends.memory_rates import MemoryRates
+from functions.http.answers import refusal
+from shared.backends.memory.rates import MemoryRates
 from shared.errors import CacheUnavailable
-from shared.problem import too_many_requests
+from shared.intake.problem import too_many_requests
 from shared.settings import OwnerLimits
 from tests.door import Client, payload
 from tests.functions.house import LIMITS, House

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 
 from functions import front_door
-from functions.answers import HEADERS
+from functions.http.answers import HEADERS
 from tests.door import Client, payload
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from functions.answers import HEADERS
-from functions.operations import shown
-from functions.routes import ROUTES
-from shared.backends.memory_rates import MemoryRates
+from functions.http.answers import HEADERS
+from functions.http.operations import shown
+from functions.http.routes import ROUTES
+from shared.backends.memory.rates import MemoryRates
 from shared.commit import Progress
+from shared.intake.operation import OF_JOB, operation_of
 from shared.job_record import Status
-from shared.operation import OF_JOB, operation_of
 from shared.outcome import Failure
 from shared.settings import OwnerLimits
 from tests.door import Client, payload

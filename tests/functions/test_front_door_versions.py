@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from functions import front_door
-from shared.parsing import read_message
+from shared.wire.parsing import read_message
 from shared.worker import Worker
 from tests.functions.house import House
 from tests.unit.test_upgrading import third

@@ -12,20 +12,20 @@ from pydantic import BaseModel
 
 from functions import inventory
 from functions.inventory import HEAD, SyncInventory, inventory_tag, part_name, sync_inventory
-from functions.inventory_source import MOST_LINES, PAGE_LINES
+from functions.outside.inventory_source import MOST_LINES, PAGE_LINES
 from local.inventory_system import InventorySystem, kind_of
 from local.situations import EVENTS
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.memory_transport import MemoryTransport
-from shared.cache_lives import Lives
-from shared.cache_store import Loaded, Miss
-from shared.calls import Calls
+from shared.backends.memory.database import MemoryDatabase
+from shared.backends.memory.transport import MemoryTransport
+from shared.caching.lives import Lives
+from shared.caching.store import Loaded, Miss
 from shared.dependency import Reply
 from shared.errors import Ambiguous, DeadLetter, Rejected, RetryLater, Unavailable
 from shared.item import Create, Delete, Replace, Unchanged
 from shared.outcome import Because, Completed, Failed, Postponed, Retried
 from shared.tag import Tag, Version
 from shared.unit_of_work import UnitOfWork
+from shared.work.calls import Calls
 from tests.stack import Stack, new_stack, serving
 from tests.world import START, Counter, FakeClock, World, body
 

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions import invoices
-from functions.invoice_views import INVOICES, invoice_tag
 from functions.invoices import ATTEMPTS, from_1, recalculate_invoice
+from functions.views.invoices import INVOICES, invoice_tag
 from local.notification_service import NotificationService
 from local.seed import invoice_item
 from local.situations import EVENTS
-from shared.cache_lives import Lives
-from shared.cache_store import Loaded, Miss
+from shared.caching.lives import Lives
+from shared.caching.store import Loaded, Miss
 from shared.item import Stored
 from shared.job_record import SYSTEM, record_id
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Postponed, Retried
-from shared.parsing import read_message
 from shared.tag import Version
+from shared.wire.parsing import read_message
 from tests.stack import Stack, new_stack, serving
 from tests.world import World, body
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions import lookout
-from functions.payment_provider import PAYMENT_PROVIDER
-from shared.backends.redis import RedisStore
-from shared.backends.redis_connection import Connection
-from shared.backends.redis_gates import RedisGates
-from shared.backends.redis_leases import RedisLeases
-from shared.brake import Brake, BrakeState
+from functions.outside.payment_provider import PAYMENT_PROVIDER
+from shared.backends.redis.connection import Connection
+from shared.backends.redis.gates import RedisGates
+from shared.backends.redis.held_leases import RedisLeases
+from shared.backends.redis.leases import RedisStore
 from shared.errors import EventError
 from shared.gate import Gate
+from shared.rounds.brake import Brake, BrakeState
 from shared.settings import Settings
 from tests.aws import Database
 from tests.world import START, Context

@@ -10,12 +10,12 @@ import pytest
 
 from functions import invoices, notifications
 from functions.invoice_notice import NotifyInvoice, notice
-from functions.invoice_views import INVOICES
 from functions.notifications import notify_invoice
+from functions.views.invoices import INVOICES
 from local.notification_service import NotificationService
 from local.seed import invoice_item
 from local.situations import EVENTS
-from shared.backends.memory_transport import MemoryTransport
+from shared.backends.memory.transport import MemoryTransport
 from shared.dependency import Reply
 from shared.errors import Ambiguous, Malformed
 from shared.item import Stored

@@ -9,9 +9,9 @@ from openapi_spec_validator import validate
 from pydantic import BaseModel
 
 from functions import front_door
+from functions.http.routes import ROUTES
 from functions.openapi import operations
 from functions.openapi.document import OPEN_JOBS, PAGE, document, text
-from functions.routes import ROUTES
 from tests.functions.house import House
 from tests.world import Note, note_job
 

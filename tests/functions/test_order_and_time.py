@@ -15,10 +15,10 @@ from functions import outbox_relay, outbox_sweeper
 from functions.outbox_sweeper import GRACE
 from local.event_source_mapping import record_of
 from shared.backends.aws import client
-from shared.backends.memory_cache import MemoryCache
-from shared.backends.memory_gates import MemoryGates
-from shared.backends.memory_transport import MemoryTransport
-from shared.backends.sqs import SqsQueue
+from shared.backends.memory.cache import MemoryCache
+from shared.backends.memory.gates import MemoryGates
+from shared.backends.memory.transport import MemoryTransport
+from shared.backends.sqs.queue import SqsQueue
 from shared.clock import SystemClock, random_token
 from shared.consumer import Consumer
 from shared.job import job

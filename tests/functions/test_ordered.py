@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions.outbox_sweeper import BATCH, GRACE, Sweeper
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.outbox import read_posting, write_posting
+from shared.backends.dynamodb.outbox import read_posting, write_posting
+from shared.backends.memory.database import MemoryDatabase
 from shared.errors import Refused, Unavailable
 from shared.message import Message
 from shared.outbox import Posting, posting_of
 from shared.producer import ROUNDS, NotTaken
-from shared.relay import Relay
+from shared.rounds.relay import Relay
 from shared.telemetry import Silent
 from tests.world import START, FakeClock, Note, World, body, note_job
 

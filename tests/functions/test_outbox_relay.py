@@ -14,12 +14,12 @@ import pytest
 
 from functions.outbox_relay import read_stream
 from shared.backends.aws import client
-from shared.backends.outbox import DynamoDBOutbox, read_posting, write_posting
+from shared.backends.dynamodb.outbox import DynamoDBOutbox, read_posting, write_posting
 from shared.errors import EventError, Unavailable
 from shared.message import FORMAT, Message
 from shared.outbox import Posting
 from shared.producer import NotTaken, Outgoing
-from shared.relay import Relay
+from shared.rounds.relay import Relay
 from shared.telemetry import NO_JOB_TYPE, Silent
 from tests.aws import Database
 from tests.world import START, FakeClock

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions.outbox_sweeper import BATCH, GRACE, Sweeper
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.outbox import shard_of
+from shared.backends.dynamodb.outbox import shard_of
+from shared.backends.memory.database import MemoryDatabase
 from shared.errors import Unavailable
 from shared.outbox import SHARDS, Posting
 from shared.producer import NotTaken, Outgoing
-from shared.relay import Relay
+from shared.rounds.relay import Relay
 from shared.telemetry import NO_JOB_TYPE, Silent
 from tests.world import START, FakeClock
 

@@ -11,9 +11,8 @@ import pytest
 from functions import payments
 from functions.payments import ORDERS, CapturePayment, capture_payment
 from local.situations import EVENTS, PAYMENTS, Situation
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.memory_transport import MemoryTransport
-from shared.calls import Calls
+from shared.backends.memory.database import MemoryDatabase
+from shared.backends.memory.transport import MemoryTransport
 from shared.dependency import Reply
 from shared.errors import Ambiguous, DeadLetter, OutcomeUnknown, Rejected
 from shared.item import Replace, Stored
@@ -21,6 +20,7 @@ from shared.job_record import SYSTEM, record_id
 from shared.outcome import Completed, DeadLettered, Failed, Unknown
 from shared.tag import Tag
 from shared.unit_of_work import UnitOfWork
+from shared.work.calls import Calls
 from tests.world import START, Counter, FakeClock, World
 
 if TYPE_CHECKING:

@@ -13,23 +13,24 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 
-from functions import reads, users
-from functions.answers import HEADERS
+from functions import users
+from functions.http import reads
+from functions.http.answers import HEADERS
+from functions.http.reads import Reads, add_reads
 from functions.inventory import HEAD, INVENTORY, load_inventory, part_name
-from functions.invoice_views import INVOICES, invoice_tag
-from functions.order_views import MOST_ORDERS, USER_ORDERS, load_summary
 from functions.payments import ORDERS
-from functions.reads import Reads, add_reads
-from functions.shown import ABSENT, Shown
 from functions.users import USERS
+from functions.views.invoices import INVOICES, invoice_tag
+from functions.views.orders import MOST_ORDERS, USER_ORDERS, load_summary
+from functions.views.shown import ABSENT, Shown
 from local.provider import Provider
 from local.situations import EVENTS
-from shared.backends.item_source import DynamoDBItemSource
-from shared.backends.memory_cache import MemoryCache
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.redis_connection import Connection
+from shared.backends.dynamodb.item_source import DynamoDBItemSource
+from shared.backends.memory.cache import MemoryCache
+from shared.backends.memory.database import MemoryDatabase
+from shared.backends.redis.connection import Connection
 from shared.cache import Cache
-from shared.cache_source import Source
+from shared.caching.source import Source
 from shared.clock import Surroundings, SystemClock
 from shared.errors import CacheUnavailable, Refused, Unavailable
 from shared.item import Stored
@@ -443,7 +444,7 @@ def test_i36_a_captured_order_is_seen_paid_in_every_read_that_begins_after_its_j
 def test_r1_3_a_refreshed_user_is_read_without_asking_the_source(
     deployed: tuple[Stack, Client, Counted], valkey: Valkey
 ) -> None:
-    from shared.backends.redis import RedisStore  # noqa: PLC0415 - beside its one use
+    from shared.backends.redis.leases import RedisStore  # noqa: PLC0415 - beside its one use
 
     stack, client, source = deployed
     put(stack, "users", 1, user_id="fresh", name="before")

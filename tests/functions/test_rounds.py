@@ -11,17 +11,17 @@ import pytest
 
 from functions import outbox_sweeper
 from functions.outbox_sweeper import GRACE, RESERVE, Round
-from shared.backends.outbox import shard_of
+from shared.backends.dynamodb.outbox import shard_of
 from shared.commit import Release
-from shared.counting import Counting
 from shared.errors import ClaimLost, DeclarationError, Refused, Unavailable
 from shared.job import Unique, job
 from shared.job_record import LOST_AFTER, Status
 from shared.outbox import SHARDS
 from shared.outcome import Completed, Duplicate, Postponed
 from shared.payload import Payload
-from shared.recurrence import LOOK_BACK, Recurrence, Recurring, latest
-from shared.rescue import MOST_RESCUES, Rescue
+from shared.rounds.counting import Counting
+from shared.rounds.recurrence import LOOK_BACK, Recurrence, Recurring, latest
+from shared.rounds.rescue import MOST_RESCUES, Rescue
 from shared.settings import Settings
 from shared.telemetry import NO_JOB_TYPE
 from shared.worker import Worker

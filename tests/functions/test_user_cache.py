@@ -12,9 +12,9 @@ import pytest
 from redis import Redis
 
 from local.ports import free_port
-from shared.backends.redis import RedisStore
-from shared.backends.redis_connection import Connection
-from shared.cache_store import Loaded
+from shared.backends.redis.connection import Connection
+from shared.backends.redis.leases import RedisStore
+from shared.caching.store import Loaded
 from shared.errors import SettingsError
 from shared.runtime import cache
 from shared.settings import Settings
@@ -72,9 +72,9 @@ def test_a_function_without_a_cache_is_told_which_setting_is_missing() -> None:
 
 
 def test_a_worker_that_reads_no_cache_loads_nothing_of_it() -> None:
-    code = "import sys, functions.payments; print([name for name in sys.modules if name.startswith('shared.cache')])"
+    code = "import sys, functions.payments; print([name for name in sys.modules if name.startswith(('shared.cache', 'shared.caching.'))])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)  # noqa: S603 - our own words
-    assert ran.stdout.strip() == "['shared.cache_store']"  # what the invalidation of a tag knows of entries
+    assert ran.stdout.strip() == "['shared.caching.store']"  # what the invalidation of a tag knows of entries
 
 
 def test_a_put_of_what_nobody_has_read_leaves_it_to_the_next_reader(settings: Settings, valkey: Valkey) -> None:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions import users
-from functions.shown import Shown
 from functions.users import ENTRY, USERS, shown_user, user_tag
+from functions.views.shown import Shown
 from local.provider import Provider
 from local.situations import EVENTS
-from shared.backends.redis import RedisStore
-from shared.backends.redis_connection import Connection
-from shared.cache_store import Loaded
+from shared.backends.redis.connection import Connection
+from shared.backends.redis.leases import RedisStore
+from shared.caching.store import Loaded
 from shared.item import Stored
 from shared.outcome import DeadLettered, Duplicate, Retried
 from shared.runtime import cache

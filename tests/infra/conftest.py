@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from infra.settings import Stage
+    from infra.stage.settings import Stage
     from shared.worker import Worker
 
     Synth = Callable[[Stage, Iterable[Worker]], Walk]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from infra.identity import Identity
-from infra.settings import Stage
+from infra.stage.identity import Identity
+from infra.stage.settings import Stage
 from shared.dependency import Dependency
 from shared.files import Folder, Reach
 from shared.job import Job, job

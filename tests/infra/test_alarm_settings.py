@@ -12,13 +12,13 @@ from pydantic import ValidationError
 
 from functions.canary import WORKER as CANARY_WORKER
 from functions.payments import WORKER
-from infra.alarm_settings import AlarmSettings
 from infra.alarms.alarm import Alarm, Both, Missing, Severity
 from infra.alarms.canary import canary_alarm
 from infra.alarms.metric import Metric
 from infra.alarms.page import ALARMS, DOOR_TIMEOUT, METRICS, alarms_page, groups, metrics_page
 from infra.alarms.queues import Deployed, queue_alarms
 from infra.constructs.front_door import SHAPE
+from infra.stage.alarm_settings import AlarmSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

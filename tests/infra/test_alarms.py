@@ -14,7 +14,7 @@ from aws_cdk import aws_sns as sns
 from infra.alarms.alarm import Alarm, Runbook
 from infra.alarms.metric import Expression, of_queue, own, total
 from infra.constructs.alarms import Alarms
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.metrics import KINDS, Unit, Writer
 from shared.telemetry import NO_JOB_TYPE

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from infra.app import build, new_app
-from infra.settings import ROOT, Stage
+from infra.stage.settings import ROOT, Stage
 from tests.infra.declared import READING
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.binaries import MACHINES, check_binaries, compiled_files
+from infra.packaging.binaries import MACHINES, check_binaries, compiled_files
 from shared.errors import DeclarationError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.settings import ROOT, Stage
+from infra.stage.settings import ROOT, Stage
 from tests.infra.declared import ORDERED, PAYING, READING
 
 if TYPE_CHECKING:

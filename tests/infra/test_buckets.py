@@ -8,7 +8,7 @@ import pytest
 
 from functions import imports
 from infra.plan import Plan
-from infra.settings import Stage
+from infra.stage.settings import Stage
 from shared.errors import DeclarationError
 from shared.files import Folder
 from shared.worker import Worker

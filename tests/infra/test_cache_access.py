@@ -11,13 +11,13 @@ from redis import Redis
 from redis.exceptions import NoPermissionError, ResponseError
 
 from infra.access import SCRIPTS, access_string
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 from local.processes import Children
 from local.valkey import Valkey
-from shared.backends.redis import RedisStore
-from shared.backends.redis_connection import Connection
-from shared.backends.redis_lines import Command
-from shared.backends.redis_rates import RedisRates
+from shared.backends.redis.connection import Connection
+from shared.backends.redis.leases import RedisStore
+from shared.backends.redis.lines import Command
+from shared.backends.redis.rates import RedisRates
 from shared.errors import CacheUnavailable
 from shared.rate import Rate
 from tests.cache_user import PASSWORD, USER, CacheUser, admit
@@ -52,7 +52,7 @@ def connection(server: tuple[Valkey, bool]) -> Connection:
 def test_the_access_string_names_each_command_that_a_script_calls_and_no_other() -> None:
     called = {
         command.lower()
-        for module in (ROOT / "shared" / "backends").glob("redis*.py")
+        for module in (ROOT / "shared" / "backends" / "redis").glob("*.py")
         for command in CALLED.findall(module.read_text(encoding="utf-8"))
     }
     assert set(SCRIPTS) == called

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.dependencies import dependencies
-from infra.imports import imports_of
-from infra.pruning import KEPT, PRUNED
-from infra.settings import ROOT
-from infra.target import Target
+from infra.packaging.dependencies import dependencies
+from infra.packaging.imports import imports_of
+from infra.packaging.pruning import KEPT, PRUNED
+from infra.packaging.target import Target
+from infra.stage.settings import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path

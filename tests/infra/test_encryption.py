@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.settings import Stage
+from infra.stage.settings import Stage
 from tests.infra.declared import READING
 from tests.infra.walk import listed, target, text
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import ValidationError
 
-from functions import front_door, reads, resources
-from functions.routes import ROUTES
+from functions import front_door
+from functions.http import reads, resources
+from functions.http.routes import ROUTES
 from infra.constructs.front_door import SHAPE
-from infra.identity import Identity
-from infra.settings import load_stage
+from infra.stage.identity import Identity
+from infra.stage.settings import load_stage
 from shared.backends.aws import CONNECT_SECONDS
 from shared.settings import PREFIX, OwnerLimits, Settings
 from shared.table import Way

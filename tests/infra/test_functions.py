@@ -9,8 +9,8 @@ import pytest
 
 from functions import inventory, notifications
 from functions.registry import WORKERS as REGISTERED
-from infra.binaries import check_binaries, compiled_files
-from infra.settings import Stage, load_stage
+from infra.packaging.binaries import check_binaries, compiled_files
+from infra.stage.settings import Stage, load_stage
 from shared.settings import PREFIX, Settings
 from tests.infra.declared import PAYING, SLOW, WORKERS
 from tests.infra.walk import plain, target, text

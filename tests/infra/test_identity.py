@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from infra.identity import Identity
-from infra.settings import Stage, load_stage
+from infra.stage.identity import Identity
+from infra.stage.settings import Stage, load_stage
 from local.issuer import AUDIENCE
 from shared.errors import DeclarationError
 

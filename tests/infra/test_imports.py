@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.imports import sources_of
+from infra.packaging.imports import sources_of
 from shared.errors import DeclarationError
 
 if TYPE_CHECKING:

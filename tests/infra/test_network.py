@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.settings import Stage
+from infra.stage.settings import Stage
 from tests.infra.declared import PAYING, READING, WORKERS
 from tests.infra.walk import plain, target, text
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra import built as building
-from infra.binaries import compiled_files
-from infra.built import EPOCH, RULES
-from infra.imports import imports_of
-from infra.packaging import asset
-from infra.settings import ROOT, Stage
-from infra.target import Target
+from infra.packaging import built as building
+from infra.packaging.asset import asset
+from infra.packaging.binaries import compiled_files
+from infra.packaging.built import EPOCH, RULES
+from infra.packaging.imports import imports_of
+from infra.packaging.target import Target
+from infra.stage.settings import ROOT, Stage
 from shared.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "functions/registry.py": "from functions import payments, users\n",
         "shared/__init__.py": "",
         "shared/retry.py": "class Retry: ...\n",
-        "shared/backends/redis.py": "",
+        "shared/backends/redis/leases.py": "",
         "infra/app.py": "",
         "tests/test_payments.py": "",
     }.items():
@@ -83,7 +83,7 @@ def test_an_asset_holds_its_worker_and_shared_and_nothing_else_of_the_house(root
         "functions/__init__.py",
         "functions/payments.py",
         "shared/__init__.py",
-        "shared/backends/redis.py",
+        "shared/backends/redis/leases.py",
         "shared/retry.py",
     ]
     assert not {"infra", "local", "ops", "tests", "bin"} & {path.name for path in built.iterdir()}
@@ -111,21 +111,24 @@ def test_only_for_the_host_there_is_bytecode_and_all_of_it(root: Path, build: Pa
     assert {path.parent.parent / f"{path.name.partition('.')[0]}.py" for path in compiled} == sources
 
 
-OF_THE_STAGE = {"alarm_settings", "retention", "settings", "identity", "brought", "choices", "contradictions", "sizes"}
+OF_THE_STAGE = {"infra.stage.settings"}  # whose every value that matters is in the name of the asset
 
 
 def test_the_rules_of_packaging_are_all_the_code_that_it_runs() -> None:
     seen: set[str] = set()
-    following = ["packaging", "target"]
+    following = ["asset", "target"]
     while following:
         name = following.pop()
         if name in seen:
             continue
         seen.add(name)
-        tree = ast.parse((ROOT / "infra" / f"{name}.py").read_text())
-        modules = [module.split(".") for module, _ in imports_of(tree, "infra")]
-        following += [parts[1] for parts in modules if parts[0] == "infra" and len(parts) == 2]
-    assert {path.stem for path in RULES} == seen - OF_THE_STAGE
+        tree = ast.parse((ROOT / "infra" / "packaging" / f"{name}.py").read_text())
+        ours = {
+            module for module, named in imports_of(tree, "infra.packaging") if module.startswith("infra.") and not named
+        }
+        following += [module.rpartition(".")[2] for module in ours if module.startswith("infra.packaging.")]
+        assert {module for module in ours if not module.startswith("infra.packaging.")} <= OF_THE_STAGE
+    assert {path.stem for path in RULES} == seen | {"__init__"}
 
 
 def test_another_rule_gives_another_asset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from infra.grants import JOB_RECORDS
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 from tests.infra.walk import plain
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def test_the_matrix_of_permissions_is_this_one(declared: Walk) -> None:
 
 
 def test_job_records_may_be_checked_if_and_only_if_some_transaction_does_so() -> None:
-    fences = (ROOT / "shared" / "backends" / "fences.py").read_text(encoding="utf-8")
+    fences = (ROOT / "shared" / "backends" / "dynamodb" / "fences.py").read_text(encoding="utf-8")
     assert ("dynamodb:ConditionCheckItem" in JOB_RECORDS) == ('"ConditionCheck"' in fences)
 
 

@@ -7,11 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from functions import front_door, registry, resources
-from infra.brought import ExistingNetwork
+from functions import front_door, registry
+from functions.http import resources
 from infra.names import camel, module_of, queue_names
 from infra.plan import Plan
-from infra.settings import Stage
+from infra.stage.brought import ExistingNetwork
+from infra.stage.settings import Stage
 from shared.dependency import Dependency
 from shared.errors import DeclarationError
 from shared.rate import Rate

@@ -13,9 +13,9 @@ import pytest
 from functions.registry import WORKERS
 from infra.constructs import front_door, lookout, part_counter, relay, sweeper
 from infra.names import module_of
-from infra.packaging import asset
-from infra.settings import load_stage
-from infra.target import Target
+from infra.packaging.asset import asset
+from infra.packaging.target import Target
+from infra.stage.settings import load_stage
 
 # What Lambda's runtime brings; jmespath comes with the asset.
 OF_THE_RUNTIME = ("boto3", "botocore", "s3transfer", "dateutil", "six")
@@ -90,6 +90,6 @@ def test_the_front_doors_asset_holds_what_it_imports_and_no_document_of_itself()
     module = front_door.SHAPE.module
     built = asset(module, Target.of(load_stage("local")))
     ours = {path.relative_to(built / "functions").as_posix() for path in (built / "functions").rglob("*.py")}
-    assert {"front_door.py", "operations.py", "answers.py", "caller.py"} <= ours
-    assert not {"registry.py", "routes.py", "outbox_relay.py", "openapi/document.py"} & ours
+    assert {"front_door.py", "http/operations.py", "http/answers.py", "http/caller.py"} <= ours
+    assert not {"registry.py", "http/routes.py", "outbox_relay.py", "openapi/document.py"} & ours
     assert sum(path.stat().st_size for path in built.rglob("*.py")) <= MOST_BYTES

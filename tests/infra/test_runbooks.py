@@ -12,13 +12,13 @@ import pytest
 from botocore import xform_name
 
 from functions.payments import WORKER
-from infra.alarm_settings import AlarmSettings
 from infra.alarms.alarm import Runbook
 from infra.alarms.function import version_alarm
 from infra.alarms.guides import COMES_WITH, FOLDER, INDEX, Guide, index
 from infra.alarms.page import groups
-from infra.settings import ROOT, Stage
-from infra.sizes import Size
+from infra.stage.alarm_settings import AlarmSettings
+from infra.stage.settings import ROOT, Stage
+from infra.stage.sizes import Size
 from ops.cli import parser
 from shared.dependency import Dependency
 from shared.job import Job

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from infra import settings as settings_module
-from infra.choices import ARCHITECTURES
-from infra.settings import Stage, load_stage, read_context
+from infra.stage import settings as settings_module
+from infra.stage.choices import ARCHITECTURES
+from infra.stage.settings import Stage, load_stage, read_context
 from shared.errors import DeclarationError, SettingsError
 from tests.infra.declared import PAYING, READING
 

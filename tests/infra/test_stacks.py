@@ -12,7 +12,7 @@ from aws_cdk import App, Stack
 from infra.app import build, new_app
 from infra.constructs.foundation import Foundation
 from infra.plan import Plan
-from infra.settings import Stage
+from infra.stage.settings import Stage
 from infra.worker_service import WorkerService
 from infra.worker_stack import WorkerStack
 from shared.errors import DeclarationError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from functions.routes import ROUTES
+from functions.http.routes import ROUTES
 from local.client import Bearer, Client, Request, first_operation
 from local.http_api import HttpApi
 from local.ports import free_port

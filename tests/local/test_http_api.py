@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from functions.routes import ROUTES, Route
+from functions.http.routes import ROUTES, Route
 from local.http_api import MOST_BYTES, Call, HttpApi
 from local.tokens import Issuer
 from shared.clock import SystemClock

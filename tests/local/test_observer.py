@@ -15,9 +15,9 @@ from local.consumer_log import ConsumerLog
 from local.observation import Word
 from local.observer import dead_letter
 from local.ports import free_port
-from shared.backends.redis import RedisStore
-from shared.backends.redis_connection import Connection
-from shared.backends.redis_keys import tag_key
+from shared.backends.redis.connection import Connection
+from shared.backends.redis.keys import tag_key
+from shared.backends.redis.leases import RedisStore
 from shared.tag import Tag
 from tests.local.scene import READ
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from infra.settings import load_stage
+from infra.stage.settings import load_stage
 from local.child import ProcessError
 from local.client import Answer, Client
 from local.outbox_parts import OutboxParts

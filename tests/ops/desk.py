@@ -17,12 +17,12 @@ from ops.exits import CommandError, Exit
 from ops.jobs import Seen, Some
 from ops.running import Depth, Receiving
 from ops.tools import Tools
-from shared.backends.memory_brakes import MemoryBrakes, MemoryMappings
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.memory_dead_letters import MemoryDeadLetters
-from shared.backends.memory_operator import MemoryOperatorRecords
-from shared.backends.memory_owned_jobs import MemoryOwnedJobs
-from shared.backends.memory_queue import MemoryQueue
+from shared.backends.memory.brakes import MemoryBrakes, MemoryMappings
+from shared.backends.memory.database import MemoryDatabase
+from shared.backends.memory.dead_letters import MemoryDeadLetters
+from shared.backends.memory.operator_records import MemoryOperatorRecords
+from shared.backends.memory.owned_jobs import MemoryOwnedJobs
+from shared.backends.memory.queue import MemoryQueue
 from shared.errors import Unavailable
 from shared.producer import Producer
 from tests.world import FakeClock
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import TextIO
 
-    from shared.dead_letter_queue import Redrive
+    from shared.dead_letters.queue import Redrive
     from shared.producer import NotTaken, Outgoing
 
 OUTPUTS = {

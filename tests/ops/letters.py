@@ -8,11 +8,11 @@ from typing import Any
 
 from functions.payments import capture_payment
 from shared.claim import Claim, Granted
-from shared.dead_letter import dossier
+from shared.dead_letters.dead_letter import dossier
 from shared.job import JobTypes
 from shared.job_record import SYSTEM, JobView, Status, record_id
 from shared.outcome import DeadLettered, Failure
-from shared.run import read_run
+from shared.pipeline.run import read_run
 from tests.ops.desk import OUTPUTS, Desk
 from tests.world import START, World
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ops.exits import Exit
-from shared.backends.memory_brakes import MemoryMappings
-from shared.brake import Brake, BrakeState
-from shared.brake_rounds import Watchdog
+from shared.backends.memory.brakes import MemoryMappings
 from shared.errors import Unavailable
+from shared.rounds.brake import Brake, BrakeState
+from shared.rounds.brake_rounds import Watchdog
 from shared.telemetry import Silent
 from tests.ops.desk import ME, Desk
 from tests.world import START

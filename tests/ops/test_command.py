@@ -21,14 +21,14 @@ from ops.jobs import DynamoDBJobs
 from shared.backends.aws import client
 from shared.clock import SystemClock
 from shared.job_record import operation_id
-from shared.parsing import read_message
+from shared.wire.parsing import read_message
 from tests.aws import Database
 from tests.conformance.test_acceptances import asked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shared.acceptance import Acceptance
+    from shared.intake.acceptance import Acceptance
 
 ROOT = Path(__file__).resolve().parents[2]
 TAHAN = (sys.executable, "-m", "ops")

@@ -13,12 +13,12 @@ import pytest
 from functions import payments
 from functions.payments import capture_payment
 from ops.exits import Exit
-from shared.dead_letter import dossier
-from shared.dead_letter_queue import Redrive
+from shared.dead_letters.dead_letter import dossier
+from shared.dead_letters.queue import Redrive
 from shared.failpoints import Failpoint, armed
 from shared.job_record import Status
 from shared.outcome import DeadLettered, Failure
-from shared.parsing import read_message
+from shared.wire.parsing import read_message
 from tests.dying import Killed, dying
 from tests.ops.desk import ME, Desk
 from tests.ops.letters import (
@@ -593,7 +593,7 @@ def test_a_redrive_of_aws_is_not_stopped_where_the_audit_cannot_be_written(monke
     desk.redrive = Redrive("h", 3, 50)
     stopped: list[object] = []
     monkeypatch.setattr(
-        "shared.backends.memory_dead_letters.MemoryDeadLetters.cancel", lambda _, which: stopped.append(which)
+        "shared.backends.memory.dead_letters.MemoryDeadLetters.cancel", lambda _, which: stopped.append(which)
     )
     ends_well(desk)
     words = ("dlq", "replay", "--all", "--why", "x", "--cancel-aws-redrive")

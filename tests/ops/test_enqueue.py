@@ -15,8 +15,8 @@ from ops.deployed import Deployed
 from ops.exits import CommandError, Exit
 from shared.errors import Refused, Unavailable
 from shared.job_record import SYSTEM, operation_id, record_id
-from shared.parsing import read_message
 from shared.producer import NotTaken
+from shared.wire.parsing import read_message
 from tests.ops.desk import Desk
 from tests.world import START
 

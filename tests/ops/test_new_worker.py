@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 from ops.exits import Exit
 from ops.new_worker import WRITERS
 from ops.worker_files import REGISTRY, UNPLAYED, Names, changed, written

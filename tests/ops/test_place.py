@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from infra.names import stack_name
-from infra.settings import load_stage
+from infra.stage.settings import load_stage
 from local import kept
 from local.kept import Note, noted, read_note
 from local.stack import STACK

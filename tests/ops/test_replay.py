@@ -13,7 +13,7 @@ from ops.report import Stop
 from ops.selection import Selection
 from ops.sending import copy_of
 from ops.verdict import Fate
-from shared.dead_letter import Death
+from shared.dead_letters.dead_letter import Death
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
 from shared.errors import Refused, Unavailable
 from shared.failpoints import Failpoint, armed
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ops.report import Report
-    from shared.dead_letter_queue import Copy
+    from shared.dead_letters.queue import Copy
 
 STEPS = (Failpoint.LETTERS_TAKEN, Failpoint.REOPENED, Failpoint.COPIES_SENT, Failpoint.LETTERS_DELETED)
 A, B = "cause-a", "cause-b"

@@ -203,7 +203,7 @@ def test_who_is_interrupted_leaves_no_letters() -> None:
 
 def test_letters_that_cannot_be_taken_away_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     house = House()
-    monkeypatch.setattr("shared.backends.memory_dead_letters.MemoryDeadLetters.delete", lambda _, __: frozenset())
+    monkeypatch.setattr("shared.backends.memory.dead_letters.MemoryDeadLetters.delete", lambda _, __: frozenset())
     assert house.run("smoke") == Exit.LEFT
     assert "2 dead letters of this run are left: `tahan dlq discard --job-type smoke-probe`." in house.err
 

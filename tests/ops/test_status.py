@@ -15,8 +15,8 @@ from ops.aws_running import AwsRunning
 from ops.deployed import Deployed
 from ops.exits import Exit
 from ops.running import COUNTED, Depth, Receiving
-from shared.brake import Brake, BrakeState
 from shared.errors import Unavailable
+from shared.rounds.brake import Brake, BrakeState
 from tests.ops.desk import OUTPUTS, Desk
 from tests.world import START
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from infra.assembly import synthesise, template_path
 from infra.names import camel
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 from tests.infra.walk import Walk
 from tests.permissions.granted import BY_AWS, granted
 from tests.unplayed import UNPLAYED

@@ -15,7 +15,7 @@ from functions.registry import WORKERS
 from functions.users import USERS
 from infra.assembly import synthesise, template_path
 from infra.names import camel
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 from local.standin import RECORDER
 from shared.settings import Settings
 from tests.aws import Database

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 from reference import architecture, errors
 from reference.architecture import missing
 from reference.errors import IN_A_HANDLER, all_errors, reasons

@@ -8,10 +8,10 @@ from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from shared.backends.memory_cache import MemoryCache
+from shared.backends.memory.cache import MemoryCache
 from shared.cache import Cache
-from shared.cache_lives import Lifetimes
-from shared.cache_store import AFTERLIFE, Loaded
+from shared.caching.lives import Lifetimes
+from shared.caching.store import AFTERLIFE, Loaded
 from shared.clock import Surroundings
 from shared.errors import CacheUnavailable
 from shared.tag import Fresh, Tag, Version

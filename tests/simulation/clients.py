@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from shared.clock import Surroundings
 from shared.errors import Unavailable
-from shared.intake import Intake, OtherPayloadForKey
+from shared.intake.operation import FINAL, OperationStatus, record_of
+from shared.intake.request import Intake, OtherPayloadForKey
 from shared.job import JobTypes
 from shared.job_record import Status
-from shared.operation import FINAL, OperationStatus, record_of
 from tests.simulation.faults import Faulty
 from tests.simulation.history import demand
 from tests.simulation.jobs import SIM_WORKER, add

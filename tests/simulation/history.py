@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from functions.payment_provider import PAYMENT_PROVIDER
-from shared.acceptance import Accepted
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.memory_queue import MemoryQueue
+from functions.outside.payment_provider import PAYMENT_PROVIDER
+from shared.backends.memory.database import MemoryDatabase
+from shared.backends.memory.queue import MemoryQueue
 from shared.errors import CancelAsked, ClaimLost
+from shared.intake.acceptance import Accepted
 from shared.job_record import OVER, SYSTEM, JobView, Status, record_id
 from shared.outbox import due_at
 from shared.producer import NotTaken
@@ -22,7 +22,7 @@ from tests.world import START
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from shared.backends.memory_cache import MemoryCache
+    from shared.backends.memory.cache import MemoryCache
     from shared.claim import Claim
     from shared.delivery import Delivery
     from shared.outbox import Posting

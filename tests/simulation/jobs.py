@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from functions.payment_provider import PAYMENT_PROVIDER
+from functions.outside.payment_provider import PAYMENT_PROVIDER
 from functions.payments import WORKER
 from shared.dependency import Dependency, Reply
 from shared.errors import DeadLetter, RetryLater

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from functions.payment_provider import PAYMENT_PROVIDER
-from shared.backends.memory_brakes import MemoryBrakes, MemoryMappings
-from shared.backends.memory_gates import MemoryGates
-from shared.brake_rounds import Controller, Watchdog
+from functions.outside.payment_provider import PAYMENT_PROVIDER
+from shared.backends.memory.brakes import MemoryBrakes, MemoryMappings
+from shared.backends.memory.gates import MemoryGates
 from shared.errors import CacheUnavailable, Unavailable
+from shared.rounds.brake_rounds import Controller, Watchdog
 from tests.modes import Mode
 from tests.simulation.faults import Faults, Faulty, Weather
 from tests.simulation.jobs import SIM_WORKER

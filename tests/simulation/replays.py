@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ops.desk import Desk
 from ops.replay import Care, Replay
 from ops.selection import Selection
-from shared.backends.memory_dead_letters import MemoryDeadLetters
-from shared.backends.memory_operator import MemoryOperatorRecords
+from shared.backends.memory.dead_letters import MemoryDeadLetters
+from shared.backends.memory.operator_records import MemoryOperatorRecords
 from shared.errors import Unavailable
 from shared.job_record import SYSTEM, record_id
 from tests.simulation.faults import Faulty
@@ -19,7 +19,7 @@ from tests.simulation.scheduler import ProcessClock
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shared.dead_letter_queue import Copy
+    from shared.dead_letters.queue import Copy
     from shared.delivery import Delivery
     from tests.simulation.scheduler import Process
     from tests.simulation.world import World

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from shared.counting import Counting
 from shared.errors import Unavailable
 from shared.job_record import SYSTEM, JobView, Status, record_id
 from shared.parts import STATES
+from shared.rounds.counting import Counting
 from tests.simulation.faults import Faulty
 from tests.simulation.jobs import ROTTEN, SIM_WORKER, harvest
 from tests.simulation.scheduler import Process, ProcessClock

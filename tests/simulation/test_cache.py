@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from shared.backends.memory_cache import MemoryCache
+from shared.backends.memory.cache import MemoryCache
 from tests.simulation.cached import CachedWorld
 from tests.simulation.history import Violation
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from shared.cache_store import Loaded
+    from shared.caching.store import Loaded
 
 SEEDS = 25
 

@@ -13,18 +13,18 @@ from functions.outbox_sweeper import Sweeper
 from ops.sending import Sending
 from ops.verdict import Reopen
 from shared import claim
-from shared.again import posting_again
-from shared.backends.memory_cache import MemoryCache
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.memory_operator import MemoryOperatorRecords
-from shared.brake_rounds import Watchdog
-from shared.counting import LOOK_EVERY, Counting
+from shared.backends.memory.cache import MemoryCache
+from shared.backends.memory.database import MemoryDatabase
+from shared.backends.memory.operator_records import MemoryOperatorRecords
 from shared.job_record import OVER, JobView, Status
 from shared.outbox import LONGEST_DELAY
 from shared.parts import Tally
-from shared.relay import Relay
-from shared.steps import Steps
-from shared.way import Way
+from shared.rounds.again import posting_again
+from shared.rounds.brake_rounds import Watchdog
+from shared.rounds.counting import LOOK_EVERY, Counting
+from shared.rounds.relay import Relay
+from shared.work.steps import Steps
+from shared.work.way import Way
 from tests.modes import Mode, asked_for
 from tests.simulation.history import Checks, History, Violation
 from tests.simulation.run import run_seed
@@ -219,7 +219,7 @@ def test_the_checks_notice_a_rescue_that_gives_up_what_an_attempt_holds(monkeypa
 
     monkeypatch.setattr(History, "unended", as_if_free)
     monkeypatch.setattr(History, "_demand_as_seen", lambda self, view, now: None)
-    monkeypatch.setattr("shared.rescue.MOST_RESCUES", 0)
+    monkeypatch.setattr("shared.rounds.rescue.MOST_RESCUES", 0)
     monkeypatch.setattr("tests.simulation.history.LOST_AFTER", timedelta(seconds=5))
     assert found("I15")
 

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 from functions.outbox_sweeper import Round, Sweeper
 from functions.payments import ORDERS
 from shared.cache import Cache
-from shared.cache_lives import Lifetimes
-from shared.cache_store import Loaded
+from shared.caching.lives import Lifetimes
+from shared.caching.store import Loaded
 from shared.clock import Surroundings
-from shared.counting import Counting
 from shared.delivery import read_event
 from shared.errors import Ambiguous, CacheUnavailable, Unavailable
 from shared.item import Stored
 from shared.outcome import Completed, Duplicate
 from shared.producer import NotTaken, Outgoing
-from shared.recurrence import Recurring
-from shared.relay import Relay
-from shared.rescue import Rescue
+from shared.rounds.counting import Counting
+from shared.rounds.recurrence import Recurring
+from shared.rounds.relay import Relay
+from shared.rounds.rescue import Rescue
 from shared.runtime import assemble
 from shared.tag import Version
 from shared.telemetry import Silent
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from shared.delivery import Delivery
-    from shared.preparation import Prepared
+    from shared.pipeline.preparation import Prepared
     from shared.runtime import Runtime
 
 FAULTY_SECONDS = 1500.0

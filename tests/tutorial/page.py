@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infra.settings import ROOT
+from infra.stage.settings import ROOT
 from tests.tutorial.page import Run, StaysUp, Write
 
 if TYPE_CHECKING:

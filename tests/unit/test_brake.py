@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared.backends.mappings import LambdaMappings, Mapped
-from shared.backends.memory_brakes import MemoryBrakes, MemoryMappings
-from shared.backends.memory_gates import MemoryGates
-from shared.brake import LEAST_CONCURRENCY, Brake, BrakeState, apply, free
-from shared.brake_rounds import HELD, Controller, Watchdog
+from shared.backends.memory.brakes import MemoryBrakes, MemoryMappings
+from shared.backends.memory.gates import MemoryGates
 from shared.dependency import Dependency
 from shared.errors import CacheUnavailable, Unavailable
 from shared.failpoints import Failpoint, armed
 from shared.gate import CircuitBreaker, Gate
 from shared.rate import Rate
+from shared.rounds.brake import LEAST_CONCURRENCY, Brake, BrakeState, apply, free
+from shared.rounds.brake_rounds import HELD, Controller, Watchdog
 from shared.telemetry import NO_JOB_TYPE, Silent
 from shared.worker import Worker
 from tests.world import START, FakeClock, note_job

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from shared.backends.breaker import Breaker
+from shared.backends.redis.breaker import Breaker
 from tests.world import FakeClock
 
 PAUSE = timedelta(seconds=10)

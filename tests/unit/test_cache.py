@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.backends.memory_cache import MemoryCache
+from shared.backends.memory.cache import MemoryCache
 from shared.cache import Cache
-from shared.cache_lives import Lifetimes, Lives
-from shared.cache_reading import LONGEST_WAIT, SETTLING
-from shared.cache_renewal import in_a_thread
-from shared.cache_source import SOURCE, Source
-from shared.cache_store import Loaded, Miss
+from shared.caching.lives import Lifetimes, Lives
+from shared.caching.reading import LONGEST_WAIT, SETTLING
+from shared.caching.renewal import in_a_thread
+from shared.caching.source import SOURCE, Source
+from shared.caching.store import Loaded, Miss
 from shared.clock import Surroundings
 from shared.errors import CacheUnavailable, ClaimLost, LeaseLost, Refused, RetryLater, Stopping, Unavailable
 from shared.tag import Tag, Version

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from shared.cache_source import SOURCE, Source
-from shared.cache_store import Loaded
+from shared.caching.source import SOURCE, Source
+from shared.caching.store import Loaded
 from shared.errors import ClaimLost, DeclarationError, LeaseLost, RetryLater, Stopping, Unavailable
 from tests.unit.test_cache import Down, Gone, Origin, Scene, Slow, in_threads
 

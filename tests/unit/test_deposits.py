@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.backends.memory_files import MemoryFiles
-from shared.deposits import (
+from shared.backends.memory.files import MemoryFiles
+from shared.errors import Malformed, NotSent, Refused, SettingsError, Unavailable
+from shared.intake.operation import OperationStatus
+from shared.intake.request import Intake
+from shared.job import JobTypes
+from shared.job_record import SYSTEM, Status, record_id
+from shared.message import FORMAT
+from shared.outcome import Because, Completed, DeadLettered, Postponed
+from shared.producer import Producer
+from shared.wire.deposits import (
     INLINE_BYTES,
     LARGEST_BYTES,
     LONGEST_WAIT,
@@ -17,15 +25,7 @@ from shared.deposits import (
     Mark,
     check_deposit_schedule,
 )
-from shared.errors import Malformed, NotSent, Refused, SettingsError, Unavailable
-from shared.intake import Intake
-from shared.job import JobTypes
-from shared.job_record import SYSTEM, Status, record_id
-from shared.message import FORMAT
-from shared.operation import OperationStatus
-from shared.outcome import Because, Completed, DeadLettered, Postponed
-from shared.parsing import read_message, typed_payload
-from shared.producer import Producer
+from shared.wire.parsing import read_message, typed_payload
 from tests.world import START, THINGS, Note, World, body
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ def test_a_result_beyond_what_is_kept_is_refused() -> None:
 
 
 def test_a_rescued_job_brings_its_deposited_payload_along() -> None:
-    from shared.again import posting_again  # noqa: PLC0415 - here alone
+    from shared.rounds.again import posting_again  # noqa: PLC0415 - here alone
 
     world = World.of(lambda payload, work: (_ for _ in ()).throw(TimeoutError()))
     world.run(large_body(world))

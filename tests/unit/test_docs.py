@@ -12,8 +12,8 @@ import pytest
 from functions.payments import capture_payment
 from shared.failpoints import Failpoint
 from shared.job import JobTypes
-from shared.parsing import read_message, typed_payload
 from shared.unit_of_work import UnitOfWork
+from shared.wire.parsing import read_message, typed_payload
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted({ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/README.md")})

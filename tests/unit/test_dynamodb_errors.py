@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from shared.backends.dynamodb import DynamoDBItems, plain
-from shared.backends.dynamodb_records import COMMITS, DynamoDBJobRecords
-from shared.backends.fences import DynamoDBFences
-from shared.backends.job_record_layer import JobRecordLayer
+from shared.backends.dynamodb.fences import DynamoDBFences
+from shared.backends.dynamodb.items import DynamoDBItems, plain
+from shared.backends.dynamodb.job_record_layer import JobRecordLayer
+from shared.backends.dynamodb.job_records import COMMITS, DynamoDBJobRecords
 from shared.claim import Claim, Ended, Granted, HeldByOther
 from shared.commit import Commit, Release
 from shared.errors import ClaimLost, Conflict, NoAnswer, Refused, SettingsError, Unavailable

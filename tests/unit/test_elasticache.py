@@ -13,10 +13,10 @@ from botocore.credentials import ReadOnlyCredentials
 from botocore.exceptions import CredentialRetrievalError
 from redis.exceptions import AuthenticationError
 
-from shared.backends import elasticache
-from shared.backends.elasticache import KEPT, LIFE, IamToken, connection
-from shared.backends.redis_connection import Connection
-from shared.backends.redis_lines import Command
+from shared.backends.redis import elasticache
+from shared.backends.redis.connection import Connection
+from shared.backends.redis.elasticache import KEPT, LIFE, IamToken, connection
+from shared.backends.redis.lines import Command
 from shared.errors import CacheUnavailable, SettingsError
 from shared.settings import Settings
 from tests.fake_redis import OK, FakeRedis

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.cache_lives import Lives
-from shared.cache_store import Hit, Loaded, Miss
-from shared.deposits import LARGEST_BYTES
+from shared.caching.lives import Lives
+from shared.caching.store import Hit, Loaded, Miss
 from shared.errors import (
     CacheUnavailable,
     ClaimLost,
@@ -28,6 +27,7 @@ from shared.lease import Lease
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Failed, Postponed, Retried, Unknown
 from shared.retry import Retry
 from shared.tag import Tag
+from shared.wire.deposits import LARGEST_BYTES
 from tests.dying import Killed
 from tests.world import START, THINGS, Note, World, body, note_job
 

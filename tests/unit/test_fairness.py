@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shared import parsing
-from shared.backends.memory_queue import Kept, MemoryQueue
+from shared.backends.memory.queue import Kept, MemoryQueue
 from shared.clock import Surroundings
 from shared.errors import Malformed, NewerVersion, OutcomeUnknown
-from shared.fairness import group_of, standard_group
-from shared.intake import Intake
+from shared.intake.request import Intake
 from shared.job import JobTypes
 from shared.job_record import LOST_AFTER, SYSTEM, record_id
 from shared.limits import check_group
 from shared.message import Message
 from shared.outcome import Because, Completed, Postponed
-from shared.parsing import read_message
 from shared.producer import Producer
-from shared.relay import Relay
+from shared.rounds.relay import Relay
+from shared.wire import parsing
+from shared.wire.fairness import group_of, standard_group
+from shared.wire.parsing import read_message
 from tests.world import Counter, FakeClock, Note, World, body, note_job
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.backends.memory_files import MemoryFiles
+from shared.backends.memory.files import MemoryFiles
 from shared.errors import DeclarationError, Refused, Stopping
 from shared.files import CHUNK, Changed, File, Files, Folder
 from shared.outcome import Because, Completed, Postponed

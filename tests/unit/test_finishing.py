@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.backends.memory_cache import MemoryCache
+from shared.backends.memory.cache import MemoryCache
 from shared.clock import SystemClock
 from shared.consumer import Consumer
 from shared.errors import CacheUnavailable
-from shared.finishing import Finishing
-from shared.keeper import Keeper
 from shared.lease import Lease, Leases, Want
+from shared.pipeline.finishing import Finishing
+from shared.pipeline.keeper import Keeper
 from shared.tag import Tag
 from tests.world import Context, World, body, event, failures, record_of
 

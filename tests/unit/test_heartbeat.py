@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared.errors import ClaimLost, LeaseLost, Refused, Unavailable
-from shared.heartbeat import Heartbeat
 from shared.job_record import SYSTEM, Hold, Status, record_id
-from shared.keeper import IDLE, Keeper
 from shared.outcome import Because, Completed, Postponed
+from shared.pipeline.heartbeat import Heartbeat
+from shared.pipeline.keeper import IDLE, Keeper
 from shared.telemetry import Silent
 from shared.worker import Worker
 from tests.world import THINGS, Context, FakeClock, Note, World, body, event, note_job, record_of

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from shared.acceptance import Overtaken
 from shared.clock import Surroundings
 from shared.errors import DeadLetter, Malformed, Unavailable
-from shared.intake import BODY_BYTES, Intake, OtherPayloadForKey, Outdated, TooLarge, UnknownJobType
+from shared.intake.acceptance import Overtaken
+from shared.intake.operation import OperationStatus
+from shared.intake.request import BODY_BYTES, Intake, OtherPayloadForKey, Outdated, TooLarge, UnknownJobType
 from shared.job import JobTypes, Unique
 from shared.job_record import LOST_AFTER, RETENTION, SYSTEM, record_id
-from shared.operation import OperationStatus
 from shared.outcome import Completed, DeadLettered, Duplicate, Failed, Postponed
 from shared.worker import Worker
 from tests.world import START, Counter, World, note_job

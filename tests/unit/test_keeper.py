@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from shared.errors import SettingsError
-from shared.keeper import IDLE, Keeper
+from shared.pipeline.keeper import IDLE, Keeper
 from shared.telemetry import Silent
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Waiting(threading.Condition):
 
 
 def test_a_renewal_that_hangs_beyond_its_invocation_renews_nothing_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.keeper.LAST_RENEWAL", timedelta(0))  # the invocation does not wait for it
+    monkeypatch.setattr("shared.pipeline.keeper.LAST_RENEWAL", timedelta(0))  # the invocation does not wait for it
     keeper = Keeper(Silent())
     stuck = Held(hangs=threading.Event())
     with keeper:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from shared.backends.memory_cache import MemoryCache
+from shared.backends.memory.cache import MemoryCache
 from shared.clock import SystemClock
 from shared.errors import CacheUnavailable, LeaseLost
-from shared.keeper import Keeper
 from shared.lease import Leases, Want, valid_until
+from shared.pipeline.keeper import Keeper
 from tests.world import FakeClock
 
 TTL = timedelta(seconds=30)

@@ -7,13 +7,13 @@ from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from shared.backends.memory_cache import MemoryCache
+from shared.backends.memory.cache import MemoryCache
 from shared.clock import Surroundings, SystemClock
 from shared.errors import CacheUnavailable
-from shared.keeper import Keeper
 from shared.lease import Leases, Want
-from shared.locking import Locking, Locks
 from shared.outcome import Because, Completed, Postponed
+from shared.pipeline.keeper import Keeper
+from shared.pipeline.locking import Locking, Locks
 from shared.worker import Worker
 from tests.world import Context, Counter, FakeClock, Note, World, body, event, note_job, record_of
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import pytest
 from pydantic import SecretStr  # noqa: TC002 - pydantic reads it when it runs
 
+from shared.declaring.masked import Masked, masked
 from shared.errors import DeclarationError
 from shared.job import job
-from shared.masked import Masked, masked
 from shared.payload import Payload
 
 

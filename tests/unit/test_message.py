@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.deposits import LARGEST_BYTES
 from shared.errors import Malformed, NewerVersion, Refused
 from shared.job import JobTypes
 from shared.limits import check_message
 from shared.message import FORMAT, Message, check_key
 from shared.outcome import Because, Postponed
-from shared.parsing import fingerprint, read_message, typed_payload
 from shared.payload import Payload
 from shared.strict_json import json_text
+from shared.wire.deposits import LARGEST_BYTES
+from shared.wire.parsing import fingerprint, read_message, typed_payload
 from tests.world import World, body, note_job
 
 

@@ -11,13 +11,13 @@ import pytest
 
 import shared
 from shared.backends.powertools import PowertoolsTelemetry
-from shared.brake import BrakeState
 from shared.errors import DeadLetter, RetryLater
 from shared.gate import Turned
 from shared.job_record import Status
 from shared.metrics import KINDS, most_metrics
 from shared.outcome import Failed
-from shared.reporting import WATCHED
+from shared.pipeline.reporting import WATCHED
+from shared.rounds.brake import BrakeState
 from shared.telemetry import NO_JOB_TYPE, Silent
 from tests.world import Note, World, body, event, record_of
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from shared.commit import Progress
+from shared.intake.operation import OperationStatus, operation_of
 from shared.job_record import JobView, Status
-from shared.operation import OperationStatus, operation_of
 from tests.world import START
 
 NAMES = {"operation_id": "op_1", "job_type": "note"}

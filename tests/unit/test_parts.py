@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import Field
 
-from shared.backends.memory_operator import MemoryOperatorRecords
-from shared.counting import LOOK_EVERY, Counting
+from shared.backends.memory.operator_records import MemoryOperatorRecords
+from shared.dead_letters.operator_records import Ending
 from shared.errors import DeadLetter, DeclarationError, Refused, Unavailable
 from shared.failpoints import Failpoint, armed
-from shared.intake import Intake
+from shared.intake.operation import OperationStatus, operation_of
+from shared.intake.request import Intake
 from shared.job import JobTypes, job
 from shared.job_record import SYSTEM, JobView, Status, record_id
-from shared.operation import OperationStatus, operation_of
-from shared.operator_records import Ending
 from shared.outbox import SHARDS
 from shared.outcome import Because, Cancelled, Completed, DeadLettered, Failed, Postponed, Retried, Waiting
 from shared.parts import PARTS_AT_ONCE, PartState, Tally
 from shared.payload import Payload
-from shared.rescue import Rescue
 from shared.retry import Retry
-from shared.splitting import PartResult
+from shared.rounds.counting import LOOK_EVERY, Counting
+from shared.rounds.rescue import Rescue
+from shared.work.splitting import PartResult
 from shared.worker import Worker
 from tests.dying import Killed, dying
 from tests.world import START, THINGS, World

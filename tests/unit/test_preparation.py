@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared.errors import CacheUnavailable, DeadLetter, SettingsError
-from shared.heartbeat import Heartbeat
 from shared.job_record import SYSTEM, Status, record_id
-from shared.keeper import Keeper
 from shared.outcome import Because, Completed, DeadLettered, Postponed
-from shared.preparation import Preparation
+from shared.pipeline.heartbeat import Heartbeat
+from shared.pipeline.keeper import Keeper
+from shared.pipeline.preparation import Preparation
 from shared.worker import Worker
 from tests.world import THINGS, Context, Note, World, body, event, failures, note_job, record_of
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from shared.acceptance import Accepted, OtherPayload, Replayed
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.memory_owned_jobs import MemoryOwnedJobs
+from shared.backends.memory.database import MemoryDatabase
+from shared.backends.memory.owned_jobs import MemoryOwnedJobs
 from shared.errors import Unavailable
+from shared.intake.acceptance import Accepted, OtherPayload, Replayed
+from shared.intake.quota import OverQuota, WithinQuota
 from shared.job_record import record_id
-from shared.quota import OverQuota, WithinQuota
 from tests.conformance.test_acceptances import again, asked
 from tests.world import START, FakeClock
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis.crc import key_slot
 
-from shared.backends.breaker import Breaker
-from shared.backends.redis import RedisStore
-from shared.backends.redis_connection import WAIT, Connection
-from shared.backends.redis_lines import Command
+from shared.backends.redis.breaker import Breaker
+from shared.backends.redis.connection import WAIT, Connection
+from shared.backends.redis.leases import RedisStore
+from shared.backends.redis.lines import Command
 from shared.errors import CacheUnavailable, SettingsError
 from tests.fake_redis import OK, ONE, SILENCE, FakeRedis, error
 from tests.world import FakeClock

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from redis.crc import key_slot
 
-from shared.backends import redis, redis_gate_scripts, redis_keys, redis_rates, redis_scripts
-from shared.backends.redis_keys import calls_key, gate_key, lease_key, locked_by, rate_key, tag_key
+from shared.backends.redis import cache_scripts, gate_scripts, leases, rates
+from shared.backends.redis.keys import calls_key, gate_key, lease_key, locked_by, rate_key, tag_key
 
 STRANGE = ["a}b", "{}", "x{y}z", "{", "}", "}{", "ünïcode", "\u4e2d", "a%7Db", "\ud83d", " ", "a\nb", "%", "/", ":"]
 NAMES = [f"order/{number}" for number in range(1000)] + STRANGE
@@ -33,7 +33,7 @@ def scripts() -> dict[str, str]:
     """Every Lua script of the product, by its name."""
     return {
         name: value
-        for module in (redis, redis_scripts, redis_rates)
+        for module in (leases, cache_scripts, rates)
         for name, value in vars(module).items()
         if name.isupper() and not name.startswith("_") and isinstance(value, str)
     }
@@ -55,7 +55,7 @@ def test_lck_08_every_script_touches_one_key_and_gets_it_as_a_key() -> None:
 def test_lck_08_the_two_keys_of_a_gate_are_in_one_hash_slot_and_no_script_touches_others() -> None:
     tags = {re.fullmatch(r"[^{]*(\{[^}]*\}).*", key)[1] for key in (gate_key("a b"), calls_key("a b"))}  # type: ignore[index]
     assert len(tags) == 1
-    for script in (redis_gate_scripts.ENTER, redis_gate_scripts.LEAVE, redis_gate_scripts.LOOK):
+    for script in (gate_scripts.ENTER, gate_scripts.LEAVE, gate_scripts.LOOK):
         assert set(re.findall(r"KEYS\[(\d+)\]", script)) == {"1", "2"}
         calls = [call for call in re.findall(r"redis\.call\(([^)]+)\)", script) if call != "'TIME'"]
         assert {call.split(", ")[1] for call in calls} == {"KEYS[1]", "KEYS[2]"}
@@ -67,8 +67,6 @@ def test_a_lock_key_is_read_back_from_the_key_of_its_lease() -> None:
 
 
 def test_no_other_module_of_the_backend_names_a_key() -> None:
-    folder = Path(redis_keys.__file__).parent
+    folder = Path(leases.__file__).parent
     for prefix in ('"lease:', '"cache:', '"rate:', '"gate:'):
-        assert [path.name for path in folder.glob("*.py") if prefix in path.read_text(encoding="utf-8")] == [
-            "redis_keys.py"
-        ]
+        assert [path.name for path in folder.glob("*.py") if prefix in path.read_text(encoding="utf-8")] == ["keys.py"]

@@ -11,7 +11,7 @@ import pytest
 from redis import Redis, RedisCluster
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from shared.backends.redis_lines import Command, Lines, packed
+from shared.backends.redis.lines import Command, Lines, packed
 from tests.fake_redis import ONE, FakeRedis, error
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def test_a_reply_that_comes_after_its_exchange_has_failed_answers_nobody(monkeyp
     with FakeRedis(answer) as server:
         lines = lines_of(server)
         with monkeypatch.context() as broken:
-            broken.setattr("shared.backends.redis_lines._reply", lambda _: sys.exit())
+            broken.setattr("shared.backends.redis.lines._reply", lambda _: sys.exit())
             with pytest.raises(SystemExit):
                 lines.exchange([drop("slow")])
         threading.Timer(0.1, go_on.set).start()

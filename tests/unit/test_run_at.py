@@ -14,10 +14,10 @@ from shared.errors import Refused
 from shared.message import Message
 from shared.outbox import LEAD, LONGEST_DELAY, LONGEST_SCHEDULE, Posting
 from shared.outcome import Because, Completed, DeadLettered, Postponed
-from shared.parsing import fingerprint, read_message
 from shared.producer import Producer
-from shared.relay import Relay
+from shared.rounds.relay import Relay
 from shared.telemetry import NO_JOB_TYPE, Silent
+from shared.wire.parsing import fingerprint, read_message
 from shared.worker import Worker
 from tests.world import START, Counter, FakeClock, Note, NotingQueue, World, body, event, note_job, record_of
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from shared.backends.memory_intake import MemoryIntakeStore
+from shared.backends.memory.intake import MemoryIntakeStore
 from shared.errors import Refused, Unavailable
-from shared.shedding import FRESH, LONGEST_WAIT, Closed, Shedding
+from shared.intake.shedding import FRESH, LONGEST_WAIT, Closed, Shedding
 from tests.world import START, FakeClock
 
 HOUR = timedelta(hours=1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.backends.memory_transport import MemoryTransport
+from shared.backends.memory.transport import MemoryTransport
 from shared.commit import Progress, Reconciliation
 from shared.dependency import Dependency, Keys, Reply
 from shared.errors import CacheUnavailable, DeclarationError, Refused, Unavailable
@@ -320,7 +320,7 @@ def test_a_unit_of_work_of_no_delivery_says_that_it_has_no_steps() -> None:
 
 def test_the_tags_of_a_checkpoint_are_kept_without_what_was_fresh() -> None:
     def handler(payload: Note, work: UnitOfWork) -> None:
-        from shared.cache_store import Loaded  # noqa: PLC0415 - here alone
+        from shared.caching.store import Loaded  # noqa: PLC0415 - here alone
         from shared.tag import Version  # noqa: PLC0415
 
         work.refresh("user/1", "user", Loaded("ann", Version(3)))

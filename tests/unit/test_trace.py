@@ -13,9 +13,9 @@ from shared.dependency import Dependency, Reply
 from shared.errors import DeadLetter, OutcomeUnknown
 from shared.message import Message
 from shared.outcome import Completed, DeadLettered, Unknown
-from shared.parsing import read_message
 from shared.producer import Producer
 from shared.trace import Trace, begun, read_trace, read_xray
+from shared.wire.parsing import read_message
 from tests.world import Counter, FakeClock, Note, NotingQueue, World, body, note_job
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from shared.backends.memory_cache import MemoryCache
-from shared.backends.memory_database import MemoryDatabase
-from shared.backends.memory_transport import MemoryTransport
-from shared.cache_store import Loaded
-from shared.calls import Calls
+from shared.backends.memory.cache import MemoryCache
+from shared.backends.memory.database import MemoryDatabase
+from shared.backends.memory.transport import MemoryTransport
+from shared.caching.store import Loaded
 from shared.commit import Reconciliation
 from shared.dependency import Dependency, Reply
 from shared.errors import DeclarationError, LeaseLost, Refused
@@ -23,6 +22,7 @@ from shared.message import Message
 from shared.table import Table
 from shared.tag import Tag, Version
 from shared.unit_of_work import UnitOfWork
+from shared.work.calls import Calls
 from tests.world import START, THINGS, Counter, FakeClock
 
 SHOP = Dependency("shop", timeout=timedelta(seconds=5))

@@ -14,16 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.clock import Surroundings
+from shared.declaring.upgrading import upgraded
 from shared.errors import DeclarationError, Malformed
-from shared.intake import Intake, OtherPayloadForKey
+from shared.intake.request import Intake, OtherPayloadForKey
 from shared.job import JobTypes, job
 from shared.job_record import LOST_AFTER, SYSTEM, record_id
 from shared.message import payload_of
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Postponed, Retried
-from shared.parsing import read_message, typed_payload
 from shared.payload import Payload
 from shared.strict_json import json_text
-from shared.upgrading import upgraded
+from shared.wire.parsing import read_message, typed_payload
 from shared.worker import Worker
 from tests.unit.test_job import TIMES
 from tests.unit.test_message import Json

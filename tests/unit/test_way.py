@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.backends.memory_gates import MemoryGates
+from shared.backends.memory.gates import MemoryGates
 from shared.commit import Reconciliation
 from shared.dependency import Dependency, Keys, Reply, WithoutGate
 from shared.errors import (
@@ -26,7 +26,7 @@ from shared.job_record import Status
 from shared.outcome import Because, Completed, DeadLettered, Postponed, Retried, Unknown
 from shared.payload import Payload
 from shared.rate import Rate
-from shared.way import BELIEVED
+from shared.work.way import BELIEVED
 from shared.worker import Worker
 from tests.dying import Killed
 from tests.world import World, body, note_job

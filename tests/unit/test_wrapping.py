@@ -10,8 +10,8 @@ import pytest
 
 from shared.errors import Malformed
 from shared.outcome import Completed, DeadLettered, Duplicate
-from shared.parsing import read_message
-from shared.wrapping import MOST_WRAPPINGS
+from shared.wire.parsing import read_message
+from shared.wire.wrapping import MOST_WRAPPINGS
 from tests.world import World, body, event, record_of
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from functions.registry import WORKERS
 from infra.app import build, new_app
-from infra.identity import Identity
-from infra.settings import Stage
+from infra.stage.identity import Identity
+from infra.stage.settings import Stage
 from shared.worker import Worker
 from tests.infra.declared import PAYING
 from watch.alarms import Watch

@@ -16,7 +16,7 @@ from benchmarks.capacity.plan import Where, plan, settings_of
 from benchmarks.capacity.shape import Origin, counted_workers, shape_of
 from benchmarks.cost import of_a_million
 from benchmarks.cost_counts import kept
-from infra.settings import Stage
+from infra.stage.settings import Stage
 from tests.benchmarks.capacity.cases import PAYMENTS, USERS
 
 NAMES = [worker.name for worker in counted_workers()]

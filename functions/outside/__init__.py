@@ -1,0 +1,1 @@
+"""The APIs of outside systems, as jobs call them: one system a module."""

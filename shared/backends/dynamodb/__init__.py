@@ -1,0 +1,1 @@
+"""DynamoDB: business items, job records, the outbox, and all else that decides."""

@@ -1,0 +1,1 @@
+"""SQS: a worker's queue and its dead-letter queue."""
