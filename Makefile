@@ -23,7 +23,7 @@ demo: $(ENVIRONMENT) ## the main job on real messages, locally: ARGS="--json" fo
 	@$(PYTHON) -m local.demo $(ARGS)
 
 demo-import: $(ENVIRONMENT) ## a file of 200,000 rows imported while workers are killed: ARGS="--rows 1000000 --json"
-	@$(PYTHON) -m local.demo_import $(ARGS)
+	@$(PYTHON) -m local.imports $(ARGS)
 
 local: $(ENVIRONMENT) ## the stack alone, until Ctrl-C: with a URL, a token and lines to try
 	@$(PYTHON) -m local.serve

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from infra.packaging.built import BUILD, once
 from infra.stage.settings import ROOT
-from local.standin import sync
+from local.stack.standin import sync
 from shared.errors import TahanError
 
 if TYPE_CHECKING:

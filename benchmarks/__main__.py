@@ -19,8 +19,8 @@ from benchmarks.judged import complaints
 from benchmarks.measures import MEASURES
 from benchmarks.running import ROOT, Runner
 from benchmarks.shown import as_json, plot, read_results, table, written
-from local.child import ProcessError
-from local.processes import Children, Interrupted
+from local.processes.child import ProcessError
+from local.processes.children import Children, Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

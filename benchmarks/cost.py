@@ -19,8 +19,8 @@ from infra.plan import Plan
 from infra.prices import MILLION
 from infra.stage.alarm_settings import AlarmSettings
 from infra.stage.settings import ROOT, load_stage
-from local.processes import Children
-from local.valkey import Valkey
+from local.processes.children import Children
+from local.stack.valkey import Valkey
 from tests.aws import CREDENTIALS
 from tests.moto_server import MotoServer
 

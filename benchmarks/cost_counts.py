@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from functions import canary, inventory, invoices, notifications, payments, users
-from local.inventory_system import InventorySystem
-from local.notification_service import NotificationService
-from local.provider import Provider
-from local.seed import invoice_item
+from local.demo.seed import invoice_item
+from local.outside.inventory_system import InventorySystem
+from local.outside.notification_service import NotificationService
+from local.outside.payment_provider import Provider
 from tests.aws_calls import seeing
 from tests.redis_calls import exchanges
 from tests.stack import Stack, new_stack, serving
@@ -24,8 +24,8 @@ from tests.world import body
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from local.outside import OutsideServer
-    from local.valkey import Valkey
+    from local.outside.server import OutsideServer
+    from local.stack.valkey import Valkey
     from shared.worker import Worker
 
 COUNTS = Path(__file__).with_name("cost.json")

@@ -24,7 +24,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from functions import imports
-from local.import_file import ImportFile
+from local.imports.file import ImportFile
 from shared.backends.memory.database import MemoryDatabase
 from shared.files import File
 from tests.functions.imports_case import message

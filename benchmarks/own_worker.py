@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import load, product
-from local.event_source_mapping import record_of
+from local.invoking.event_source_mapping import record_of
 from shared.backends.aws import client
 from tests.world import Context
 

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.bench import QUICK, SEED, VALKEY_PORT
 from benchmarks.declared import Sample, Store
 from benchmarks.judged import Found
-from local.child import Program
-from local.environment import child_environment
-from local.ports import free_port, listens
-from local.standin import sync
-from local.valkey import Valkey
+from local.processes.child import Program
+from local.processes.environment import child_environment
+from local.processes.ports import free_port, listens
+from local.stack.standin import sync
+from local.stack.valkey import Valkey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from benchmarks.declared import Measure
-    from local.processes import Children
+    from local.processes.children import Children
 
 ROOT = Path(__file__).resolve().parents[1]
 PEERS = ROOT / "benchmarks" / "peers"

@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from local.issuer import issuer_at
-from local.kept import read_note
+from local.outside.issuer import issuer_at
+from local.stack.note import read_note
 from shared.clock import SystemClock
 
 

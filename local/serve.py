@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from local.child import ProcessError
-from local.display import Display
+from local.demo.display import Display
 from local.kept import keep
-from local.processes import Interrupted
-from local.stack import running_stack
+from local.processes.child import ProcessError
+from local.processes.children import Interrupted
+from local.stack.running import running_stack
 
 
 def main() -> int:

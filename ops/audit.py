@@ -13,7 +13,7 @@ from shared.errors import Unavailable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ops.deployed import Deployed
+    from ops.stack.deployed import Deployed
     from ops.tools import Tools
 
 MOST_IDS = 100

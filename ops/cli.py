@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from ops import alarms, braking, deploy_check, dlq, enqueue, job, locks, new_worker, operation, smoke, status
-from ops.aws_running import AwsRunning
-from ops.console import command as console
-from ops.deploy_check import synthesised
-from ops.deployed import find, template_of
-from ops.door import http_status
-from ops.editor import in_editor
+from ops.commands import alarms, console, deploy_check, dlq, enqueue, job, locks, operation, smoke, status
+from ops.commands import brake as braking
+from ops.commands.deploy_check import synthesised
+from ops.commands.editor import in_editor
 from ops.exits import CommandError, Exit
-from ops.jobs import DynamoDBJobs
-from ops.place import STACK_VARIABLE, USUAL_STACK, go_local, go_to_aws
-from ops.together import side_by_side
+from ops.jobs.job_records import DynamoDBJobs
+from ops.new import worker as new_worker
+from ops.stack.aws_running import AwsRunning
+from ops.stack.deployed import find, template_of
+from ops.stack.door import http_status
+from ops.stack.place import STACK_VARIABLE, USUAL_STACK, go_local, go_to_aws
+from ops.stack.together import side_by_side
 from ops.tools import Tools
 from shared.backends.audit_log import CloudWatchAudit, caller
 from shared.backends.aws import client

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ops.audit import AuditLog
-    from ops.deployed import Deployed
-    from ops.desk import Mapper
-    from ops.jobs import Jobs
-    from ops.running import Running
+    from ops.jobs.job_records import Jobs
+    from ops.letters.desk import Mapper
+    from ops.stack.deployed import Deployed
+    from ops.stack.running import Running
     from shared.backends.mappings import Mapped
     from shared.clock import Clock, Tokens
     from shared.dead_letters.operator_records import OperatorRecords

@@ -9,7 +9,7 @@ from redis import Redis
 from infra.access import access_string
 
 if TYPE_CHECKING:
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
 
 USER = "functions"
 PASSWORD = "of the test"

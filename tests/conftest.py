@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local.processes import Children
-from local.valkey import Valkey
+from local.processes.children import Children
+from local.stack.valkey import Valkey
 from tests.aws import CREDENTIALS
 from tests.moto_server import MotoServer
 

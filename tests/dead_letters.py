@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from ops.desk import Desk
-from ops.replay import Care, Replay
-from ops.selection import Selection
+from ops.letters.desk import Desk
+from ops.letters.replay import Care, Replay
+from ops.letters.selection import Selection
 from shared.backends.memory.dead_letters import MemoryDeadLetters
 from shared.backends.memory.operator_records import MemoryOperatorRecords
 from shared.backends.memory.queue import MemoryQueue
@@ -23,7 +23,7 @@ from tests.world import Context, FakeClock, Note, World, body, event, note_job
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ops.report import Report
+    from ops.letters.report import Report
     from shared.backends.memory.database import MemoryDatabase
     from shared.job_record import JobView
     from shared.unit_of_work import UnitOfWork

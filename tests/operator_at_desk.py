@@ -12,11 +12,11 @@ from rich.console import Console
 
 from functions.lookout import Lookout
 from infra.names import camel
-from ops.aws_running import AwsRunning
 from ops.cli import connected, main
-from ops.deployed import Deployed
 from ops.exits import Exit
-from ops.running import Receiving
+from ops.stack.aws_running import AwsRunning
+from ops.stack.deployed import Deployed
+from ops.stack.running import Receiving
 from shared.backends.aws import client
 from shared.backends.dynamodb.brakes import DynamoDBBrakes
 from shared.backends.memory.brakes import MemoryMappings

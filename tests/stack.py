@@ -16,7 +16,7 @@ import pytest
 from functions import outbox_relay, part_counter, payments
 from functions.registry import WORKERS
 from infra.names import camel
-from local.event_source_mapping import EventSourceMapping
+from local.invoking.event_source_mapping import EventSourceMapping
 from shared.backends.aws import client
 from shared.backends.sqs.attributes import of_strings
 from shared.consumer import Consumer
@@ -30,8 +30,8 @@ from tests.world import Context
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from local.outside import OutsideServer
-    from local.valkey import Valkey
+    from local.outside.server import OutsideServer
+    from local.stack.valkey import Valkey
     from shared.table import Table
     from shared.worker import Worker
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from infra.assembly import synthesise, template_path
 from infra.stage.settings import ROOT, load_stage
-from local.display import Display
-from local.play import Run
-from local.stack import STAGE, running_stack
+from local.demo.display import Display
+from local.demo.play import Run
+from local.stack.running import STAGE, running_stack
 from watch.picture import draw
 from watch.recorder import Recorder
 from watch.recording import Recording

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from local.aws import client
+from local.stack.clients import client
 from watch.series import Name
 from watch.template import resources
 

@@ -17,7 +17,7 @@ import redis
 
 from functions.registry import WORKERS
 from infra.names import camel
-from local.stack import STACK
+from local.stack.running import STACK
 from watch.logs import said
 from watch.recording import Recording
 from watch.series import Metrics, Name
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-    from local.stack import Stack
+    from local.stack.running import Stack
     from watch.template import Template
 
 LOOK_EVERY = 1.0  # seconds

@@ -6,23 +6,23 @@ import json
 import time
 from typing import TYPE_CHECKING
 
-from local.client import Client, Request
-from local.outbox_parts import OutboxParts
-from local.requests import capture
-from local.seed import seed
-from local.situations import Order
+from local.demo.client import Client, Request
+from local.demo.outbox_switch import OutboxParts
+from local.demo.over_http import capture
+from local.demo.seed import seed
+from local.demo.situations import Order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from local.stack import Stack
+    from local.stack.running import Stack
 
 # Orders of each wave: few, more, fewer; in the last but two the provider is down for everybody, until its breaker looks again.
 WAVES = (4, 8, 14, 20, 26, 20, 14, 8, 4)
 DOWN = 6
 PAUSE = 8.0  # seconds between two waves
 IN_BATCH = 10  # messages that SQS takes at once
-# How the provider behaves (see local/ledger.py), as parts of a wave.
+# How the provider behaves (see local/outside/payment_ledger.py), as parts of a wave.
 USUAL = ("pi_ok", "pi_ok", "pi_ok", "pi_slow", "pi_ok", "pi_429", "pi_ok", "pi_503x2", "pi_ok", "pi_decline")
 
 

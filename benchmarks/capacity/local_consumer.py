@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from functions import payments
-from local.event_source_mapping import EventSourceMapping
+from local.invoking.event_source_mapping import EventSourceMapping
 from shared.backends.aws import client
 from shared.consumer import Consumer
 from shared.runtime import connect

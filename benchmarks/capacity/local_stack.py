@@ -14,13 +14,13 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
 from benchmarks.capacity.local_consumer import CONSUMERS, consume
-from local.child import Program
-from local.ledger import Ledger
-from local.outside import Step
-from local.ports import free_port, listens
-from local.processes import Children
-from local.provider import Provider
-from local.valkey import Valkey
+from local.outside.payment_ledger import Ledger
+from local.outside.payment_provider import Provider
+from local.outside.server import Step
+from local.processes.child import Program
+from local.processes.children import Children
+from local.processes.ports import free_port, listens
+from local.stack.valkey import Valkey
 from tests.aws import CREDENTIALS
 from tests.stack import serving
 

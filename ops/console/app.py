@@ -10,19 +10,9 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
-from ops.console import (
-    alarm_pages,
-    change_pages,
-    deed_pages,
-    edit_pages,
-    job_pages,
-    letter_pages,
-    lock_pages,
-    stack_pages,
-    worker_pages,
-)
 from ops.console.deeds import NOT_THOUGHT_OF
 from ops.console.guard import HEADERS, NotAllowedError
+from ops.console.pages import alarms, changes, deeds, edit, jobs, letters, locks, stack, workers
 from ops.console.visit import Visit
 from ops.exits import CommandError, Exit
 from ops.explained import explained
@@ -38,17 +28,7 @@ STATIC = Path(__file__).resolve().parent / "static"
 FILES = {"console.css": "text/css", "console.js": "text/javascript", "icon.svg": "image/svg+xml"}
 MOST_BYTES = 4 * 2**20  # of a form: a payload of 1 MiB, escaped
 CODES = {Exit.REFUSED: 409, Exit.ABSENT: 404, Exit.LEFT: 409}
-PAGES = (
-    stack_pages,
-    letter_pages,
-    change_pages,
-    edit_pages,
-    job_pages,
-    lock_pages,
-    alarm_pages,
-    worker_pages,
-    deed_pages,
-)
+PAGES = (stack, letters, changes, edit, jobs, locks, alarms, workers, deeds)
 
 
 class _Asked(Request):

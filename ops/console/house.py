@@ -14,8 +14,8 @@ from ops.console.deeds import Deed, Deeds, Plans
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ops.deployed import Deployed
-    from ops.running import Running
+    from ops.stack.deployed import Deployed
+    from ops.stack.running import Running
     from ops.tools import Tools
 
 KNOWN_SECONDS = 30.0  # after which the stack, and with it the credentials, are looked up anew

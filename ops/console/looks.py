@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ops.commands.dlq_look import MOST, found_by
+from ops.commands.dlq_words import one_letter
 from ops.console.deeds import LOOK
-from ops.dlq_look import MOST, found_by
-from ops.dlq_words import one_letter
-from ops.selection import Selection
+from ops.letters.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ops.console.deeds import Deed
     from ops.console.visit import Visit
-    from ops.desk import Desk
-    from ops.dossier import Dossier
+    from ops.letters.desk import Desk
+    from ops.letters.dossier import Dossier
 
 SAMPLE = 500  # letters a worker that are read unless people want more
 KEPT_SECONDS = 60.0

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ops.console.guard import Guard
     from ops.console.house import House
-    from ops.deployed import Deployed
+    from ops.stack.deployed import Deployed
     from ops.tools import Tools
 
 HERE = Path(__file__).resolve().parent

@@ -17,15 +17,15 @@ from functions import front_door
 from functions.http import reads, resources
 from functions.http.routes import ROUTES
 from functions.openapi.document import PAGE
-from local.http_api import HttpApi
-from local.tokens import LIFE, Issuer
+from local.invoking.http_api import HttpApi
+from local.outside.tokens import LIFE, Issuer
 from shared.clock import SystemClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from local.http_api import Call
+    from local.invoking.http_api import Call
     from shared.settings import Settings
     from shared.table import Table
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions.http.routes import ROUTES
-from local.tokens import Issuer
+from local.outside.tokens import Issuer
 from shared.clock import SystemClock
 from tests.api.schemathesis_run import LOGIN, served
 from tests.functions.house import House
 
 if TYPE_CHECKING:
-    from local.http_api import HttpApi
+    from local.invoking.http_api import HttpApi
 
 HOUR = timedelta(hours=1)
 NOW = SystemClock().now()

@@ -13,7 +13,7 @@ from tests.aws import Database
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from benchmarks.shown import read_results
 
 if TYPE_CHECKING:
     from benchmarks.declared import Figure
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from local.processes import Children
-from local.valkey import Valkey
+from local.processes.children import Children
+from local.stack.valkey import Valkey
 from shared.backends.memory.cache import MemoryCache
 from shared.backends.memory.database import MemoryDatabase
 from shared.backends.memory.gates import MemoryGates

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
-from local.processes import Children
-from local.valkey import Valkey
+from local.processes.children import Children
+from local.stack.valkey import Valkey
 from shared.backends.memory import cache as memory_cache
 from shared.backends.memory.cache import MemoryCache
 from shared.backends.redis import cache as redis_cache

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from local.event_source_mapping import record_of
+from local.invoking.event_source_mapping import record_of
 from shared.backends.aws import client
 from shared.backends.memory.queue import MemoryQueue
 from shared.backends.sqs.attributes import to_event

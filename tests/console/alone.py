@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from ops.console.server import Served
-from ops.running import Depth
+from ops.stack.running import Depth
 from tests.console.test_pages import many
 from tests.console.visitor import house_of
 from tests.ops.desk import Desk
 from tests.ops.letters import bury
 
 if TYPE_CHECKING:
-    from ops.deployed import Deployed
+    from ops.stack.deployed import Deployed
 
 
 def main(letters: int) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local.provider import Provider
-from ops.console.command import ROOT
+from local.outside.payment_provider import Provider
+from ops import ROOT
 from tests.console.chromium import MISSING, Chromium, found
 from tests.console.stage import Stage
 from tests.stack import new_stack, serving
@@ -17,7 +17,7 @@ from tests.stack import new_stack, serving
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
 
 
 @pytest.fixture(scope="package")

@@ -12,10 +12,10 @@ import tempfile
 from datetime import timedelta
 from pathlib import Path
 
-from local.processes import Children
-from local.provider import Provider
-from local.valkey import Valkey
-from ops.console.command import ROOT
+from local.outside.payment_provider import Provider
+from local.processes.children import Children
+from local.stack.valkey import Valkey
+from ops import ROOT
 from shared.backends.redis.leases import RedisStore
 from shared.clock import random_token as new_token
 from tests.aws import CREDENTIALS

@@ -19,13 +19,13 @@ from infra.alarms.alarm import Alarm
 from infra.alarms.queues import Deployed as Names
 from infra.alarms.worker import worker_alarms
 from infra.stage.alarm_settings import AlarmSettings
-from ops.aws_running import AwsRunning
+from ops import ROOT
 from ops.cli import connected
-from ops.console.command import ROOT
 from ops.console.house import House
 from ops.console.server import Served
-from ops.deployed import Deployed
-from ops.running import Receiving
+from ops.stack.aws_running import AwsRunning
+from ops.stack.deployed import Deployed
+from ops.stack.running import Receiving
 from shared.backends.aws import client
 from shared.backends.sqs.dead_letters import SqsDeadLetters
 from shared.errors import Unavailable

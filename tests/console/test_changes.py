@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ops.console.deeds import FEW_KEPT, LOOK, MOST_KEPT
-from ops.console.edit_pages import with_hidden
-from ops.console.letter_pages import pretty
-from ops.discard import Archive
+from ops.console.pages.edit import with_hidden
+from ops.console.pages.letters import pretty
 from ops.exits import CommandError
+from ops.letters.discard import Archive
 from shared.dead_letters.queue import Redrive
 from shared.errors import Unavailable
 from shared.job_record import Status
@@ -215,7 +215,7 @@ def test_an_edit_hides_what_either_schema_hides(tmp_path: Path, monkeypatch: pyt
         known = json.loads(payload)
         return json.dumps({**known, "order_id": "***"} if job_type == "capture-payment" else known)
 
-    monkeypatch.setattr("ops.console.edit_pages.shown_payload", shown)
+    monkeypatch.setattr("ops.console.pages.edit.shown_payload", shown)
     visitor = visited(tmp_path, "k1")
     for words in ("", "?job_type=reconcile-payment"):
         text = visitor.get(f"/letters/payments/m1/edit{words}")
@@ -235,7 +235,7 @@ def test_an_edit_that_was_not_made_can_be_agreed_to_again(tmp_path: Path, monkey
     visitor.post("/letters/payments/m1/edit", job_type="capture-payment", payload=payload)
     plan = visitor.plan
     with monkeypatch.context() as gone:
-        gone.setattr("ops.console.edit_pages.put", raising(Unavailable("no answer", dependency="sqs")))
+        gone.setattr("ops.console.pages.edit.put", raising(Unavailable("no answer", dependency="sqs")))
         visitor.post("/change/edit", plan=plan, why="x")
         assert visitor.last.status_code == 502
     visitor.post("/change/edit", plan=plan, why="x")
@@ -264,7 +264,7 @@ def test_a_replay_takes_the_letters_that_were_counted_and_no_later_ones(tmp_path
 def test_a_discard_is_stopped_by_hand_and_tells_what_is_done_and_where_it_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ops.discard.CHUNK", 2)
+    monkeypatch.setattr("ops.letters.discard.CHUNK", 2)
     visitor = visited(tmp_path, *(f"k{number}" for number in range(6)))
     visitor.get("/change/discard?all=1")
     add = Archive.add
@@ -285,7 +285,7 @@ def test_a_discard_is_stopped_by_hand_and_tells_what_is_done_and_where_it_is_kep
 def test_a_discard_that_breaks_off_tells_nothing_of_what_it_did_not_try(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ops.discard.CHUNK", 2)
+    monkeypatch.setattr("ops.letters.discard.CHUNK", 2)
     visitor = visited(tmp_path, *(f"k{number}" for number in range(6)))
     visitor.get("/change/discard?all=1")
     add, times = Archive.add, []

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError, NoCredentialsError
 from functions import payments
 from functions.payments import capture_payment
 from ops.exits import CommandError
-from ops.running import Depth, Receiving, Ringing
+from ops.stack.running import Depth, Receiving, Ringing
 from shared.dead_letters.dead_letter import dossier
 from shared.declaring.masked import Masked
 from shared.errors import Unavailable
@@ -178,7 +178,7 @@ def masks(monkeypatch: pytest.MonkeyPatch) -> None:
     declared: Any = capture_payment
     job = replace(declared, payload=Card, lock=None)
     workers = [replace(payments.WORKER, jobs=(job,))]
-    for module in ("ops.payloads", "ops.editing", "ops.console.edit_pages"):
+    for module in ("ops.jobs.payloads", "ops.letters.editing", "ops.console.pages.edit"):
         monkeypatch.setattr(f"{module}.WORKERS", workers)
 
 

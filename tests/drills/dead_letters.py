@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from ops.dossier import grouped
-from ops.replay import CANARY
-from ops.report import Report, Stop
-from ops.selection import Selection
-from ops.verdict import Fate
+from ops.letters.dossier import grouped
+from ops.letters.replay import CANARY
+from ops.letters.report import Report, Stop
+from ops.letters.selection import Selection
+from ops.letters.verdict import Fate
 from shared.failpoints import Failpoint
 from shared.job_record import Status
 from tests.dead_letters import House

@@ -20,9 +20,9 @@ from functions import payments, users
 from functions.payments import ORDERS, capture_payment
 from functions.users import ENTRY, user_tag
 from infra.alarms.guides import COMES_WITH, Guide
-from local.processes import Children
-from local.provider import Provider
-from local.valkey import Valkey
+from local.outside.payment_provider import Provider
+from local.processes.children import Children
+from local.stack.valkey import Valkey
 from ops.exits import Exit
 from shared.backends.redis.connection import Connection
 from shared.backends.redis.leases import RedisStore

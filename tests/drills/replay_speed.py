@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 from rich.progress import track
 from rich.table import Table
 
-from local.processes import Children
-from local.standin import start_standin
-from local.valkey import Valkey
-from ops.desk import Desk
-from ops.replay import Care, Replay
-from ops.selection import Selection
-from ops.together import side_by_side
-from ops.verdict import Fate
+from local.processes.children import Children
+from local.stack.standin import start_standin
+from local.stack.valkey import Valkey
+from ops.letters.desk import Desk
+from ops.letters.replay import Care, Replay
+from ops.letters.selection import Selection
+from ops.letters.verdict import Fate
+from ops.stack.together import side_by_side
 from shared.backends.aws import client
 from shared.backends.sqs.dead_letters import SqsDeadLetters
 from shared.backends.sqs.queue import SqsQueue

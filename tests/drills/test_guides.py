@@ -12,7 +12,7 @@ from tests.drills.guides import TROUBLES, Place
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
 
 
 def test_every_guide_is_drilled() -> None:

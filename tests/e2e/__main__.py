@@ -9,12 +9,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from local.child import ProcessError
-from local.display import Display
-from local.play import Run
-from local.processes import Interrupted
-from local.report import report
-from local.stack import running_stack
+from local.demo.display import Display
+from local.demo.play import Run
+from local.demo.report import report
+from local.processes.child import ProcessError
+from local.processes.children import Interrupted
+from local.stack.running import running_stack
 from tests.e2e.life import Life, WrongError, demand
 
 

@@ -11,8 +11,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from infra.stage.settings import ROOT
-from local.environment import CREDENTIALS, REGION
-from local.stack import STACK
+from local.processes.environment import CREDENTIALS, REGION
+from local.stack.running import STACK
 from ops.exits import Exit
 from tests.e2e.load import ENDS, Load
 from tests.e2e.release import next_release
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from local.stack import Stack
+    from local.stack.running import Stack
     from tests.e2e.load import Books
 
 PATIENCE = timedelta(minutes=3)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import timedelta
 
-    from local.stack import Stack
+    from local.stack.running import Stack
 
 ENDS = "completed"
 BATCH = 100  # records that are read at once

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local.child import ProcessError
-from local.deploy import Deployment
-from local.display import Display
-from local.processes import Children
+from local.demo.display import Display
+from local.processes.child import ProcessError
+from local.processes.children import Children
+from local.stack.cdk import Deployment
 from tests.e2e.__main__ import live
 
 if TYPE_CHECKING:

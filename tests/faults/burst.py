@@ -10,14 +10,14 @@ import urllib.request
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from local.child import Program
-from local.ports import free_port, listens
+from local.processes.child import Program
+from local.processes.ports import free_port, listens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from local.processes import Children
+    from local.processes.children import Children
 
 
 class Burst:

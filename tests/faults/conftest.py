@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from local.processes import Children
-from local.provider import Provider
-from local.valkey import Valkey
+from local.outside.payment_provider import Provider
+from local.processes.children import Children
+from local.stack.valkey import Valkey
 from tests.modes import chosen, entered
 from tests.stack import serving
 

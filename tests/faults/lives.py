@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from functions import outbox_relay, outbox_sweeper, part_counter
 from functions.payments import CapturePayment, capture_payment
-from local.event_source_mapping import EventSourceMapping
-from ops.desk import Desk
-from ops.replay import Care, Replay
-from ops.selection import Selection
+from local.invoking.event_source_mapping import EventSourceMapping
+from ops.letters.desk import Desk
+from ops.letters.replay import Care, Replay
+from ops.letters.selection import Selection
 from shared import runtime
 from shared.backends.aws import client
 from shared.backends.dynamodb.operator_records import DynamoDBOperatorRecords

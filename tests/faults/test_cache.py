@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
-from local.processes import Children
-from local.valkey import Valkey
+from local.processes.children import Children
+from local.stack.valkey import Valkey
 from shared.backends.redis.cache import RedisCache
 from shared.backends.redis.connection import Connection
 from shared.backends.redis.keys import tag_key

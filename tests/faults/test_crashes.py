@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions.payments import CapturePayment, capture_payment
-from local.cached import CachedTags
+from local.demo.cached import CachedTags
 from shared.claim import Claim
 from shared.commit import Release
 from shared.failpoints import Failpoint
@@ -35,8 +35,8 @@ from tests.stack import new_stack
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from local.provider import Provider
-    from local.valkey import Valkey
+    from local.outside.payment_provider import Provider
+    from local.stack.valkey import Valkey
     from tests.stack import Stack
 
 SIDE_BY_SIDE = 6

@@ -14,7 +14,7 @@ from tests.faults.valkeys import TTL, asking, store_at
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
 
 
 class Password:

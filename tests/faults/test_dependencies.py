@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from functions import outbox_relay, payments
-from local.event_source_mapping import EventSourceMapping
-from local.processes import Children
+from local.invoking.event_source_mapping import EventSourceMapping
+from local.processes.children import Children
 from shared.backends.aws import client
 from shared.consumer import Consumer
 from shared.errors import EventError, Unavailable
@@ -25,8 +25,8 @@ from tests.world import Context
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.provider import Provider
-    from local.valkey import Valkey
+    from local.outside.payment_provider import Provider
+    from local.stack.valkey import Valkey
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from tests.world import FakeClock
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
     from shared.backends.redis.leases import RedisStore
 
 

@@ -25,8 +25,8 @@ from tests.stack import new_stack
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from local.provider import Provider
-    from local.valkey import Valkey
+    from local.outside.payment_provider import Provider
+    from local.stack.valkey import Valkey
     from tests.stack import Stack
 
 ROWS = 10_000

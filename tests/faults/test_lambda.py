@@ -17,7 +17,7 @@ import pytest
 from redis import Redis
 
 from functions import payments
-from local.event_source_mapping import EventSourceMapping
+from local.invoking.event_source_mapping import EventSourceMapping
 from shared.backends.redis.keys import lease_key
 from shared.consumer import Consumer
 from shared.errors import RetryLater
@@ -34,8 +34,8 @@ from tests.world import THINGS, Context, Note, World, body
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from local.provider import Provider
-    from local.valkey import Valkey
+    from local.outside.payment_provider import Provider
+    from local.stack.valkey import Valkey
     from shared.unit_of_work import UnitOfWork
     from tests.stack import Stack
 

@@ -29,7 +29,7 @@ from tests.world import THINGS, Context, NotingQueue, body, event, failures, not
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
     from shared.backends.redis.leases import RedisStore
     from shared.unit_of_work import UnitOfWork
     from tests.world import Note

@@ -24,8 +24,8 @@ from tests.modes import chosen
 from tests.stack import new_stack
 
 if TYPE_CHECKING:
-    from local.provider import Provider
-    from local.valkey import Valkey
+    from local.outside.payment_provider import Provider
+    from local.stack.valkey import Valkey
     from tests.stack import Stack
 
 JOBS = 15

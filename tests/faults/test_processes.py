@@ -20,8 +20,8 @@ import pytest
 from redis import Redis
 
 from functions import payments
-from local.processes import Children
-from local.valkey import Valkey
+from local.processes.children import Children
+from local.stack.valkey import Valkey
 from shared.backends.redis.connection import Connection
 from shared.backends.redis.keys import lease_key
 from shared.backends.redis.leases import RedisStore
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from local.provider import Provider
+    from local.outside.payment_provider import Provider
     from tests.stack import Stack
 
 TTL = timedelta(seconds=20)

@@ -15,7 +15,7 @@ from shared.backends.redis.leases import RedisStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
 
 TTL = timedelta(seconds=20)
 PATIENCE = 20.0

@@ -7,7 +7,7 @@ import sys
 import time
 
 from functions import payments
-from local.event_source_mapping import EventSourceMapping
+from local.invoking.event_source_mapping import EventSourceMapping
 from shared.backends.aws import client
 from shared.consumer import Consumer
 from shared.runtime import connect

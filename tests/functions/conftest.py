@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local.provider import Provider
+from local.outside.payment_provider import Provider
 from tests.stack import Stack, new_stack, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ import pytest
 from functions import canary
 from functions.canary import ASKED_FOR, CANARIES, canary_round
 from infra.stage.settings import Stage, load_stage
-from local.provider import Provider
-from local.situations import EVENTS
+from local.demo.situations import EVENTS
+from local.outside.payment_provider import Provider
 from shared.backends.memory.database import MemoryDatabase
 from shared.outcome import Completed
 from shared.pipeline.run import read_run
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
 
 FILES = EVENTS.parent / "canary"
 ROUND = Recurrence(canary_round.name, canary_round.version, canary.WORKER.name, str(canary_round.cron))

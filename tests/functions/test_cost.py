@@ -12,7 +12,7 @@ import pytest
 from redis import Redis
 
 from functions import invoices, users
-from local.seed import invoice_item
+from local.demo.seed import invoice_item
 from shared.backends.aws import client
 from shared.backends.memory.transport import MemoryTransport
 from shared.backends.redis import cache_scripts, gate_scripts, leases
@@ -29,7 +29,7 @@ from tests.world import Context, body, event, failures, note_job, record_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
     from shared.unit_of_work import UnitOfWork
     from tests.stack import Stack
 

@@ -13,7 +13,7 @@ from tests.unplayed import UNPLAYED
 
 if TYPE_CHECKING:
     from benchmarks.cost_counts import Case
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
 
 EXACT = ("calls", "write_units", "read_units", "parts", "exchanges")
 

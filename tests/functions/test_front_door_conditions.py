@@ -14,7 +14,7 @@ from functions import front_door
 from functions.http.reads import Reads
 from functions.inventory import HEAD, INVENTORY
 from functions.payments import ORDERS
-from local.situations import EVENTS
+from local.demo.situations import EVENTS
 from shared.backends.memory.intake import MemoryIntakeStore
 from shared.backends.memory.owned_jobs import MemoryOwnedJobs
 from shared.clock import Surroundings

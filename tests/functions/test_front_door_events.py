@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions import front_door
-from local.client import Bearer
-from local.requests import ASKED, Asked
+from local.demo.client import Bearer
+from local.demo.over_http import ASKED, Asked
 from tests.door import EVENTS, Client
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import pytest
 
 from functions import imports
 from functions.imports import ROWS_AT_ONCE, ROWS_IN_PART
-from local.provider import Provider
-from local.situations import EVENTS
+from local.demo.situations import EVENTS
+from local.outside.payment_provider import Provider
 from shared.backends.aws import client
 from shared.failpoints import Failpoint, armed
 from shared.job_record import SYSTEM, Status, record_id
@@ -26,7 +26,7 @@ from tests.stack import new_stack
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
     from shared.outcome import Outcome
 
 

@@ -13,8 +13,8 @@ from pydantic import BaseModel
 from functions import inventory
 from functions.inventory import HEAD, SyncInventory, inventory_tag, part_name, sync_inventory
 from functions.outside.inventory_source import MOST_LINES, PAGE_LINES
-from local.inventory_system import InventorySystem, kind_of
-from local.situations import EVENTS
+from local.demo.situations import EVENTS
+from local.outside.inventory_system import InventorySystem, kind_of
 from shared.backends.memory.database import MemoryDatabase
 from shared.backends.memory.transport import MemoryTransport
 from shared.caching.lives import Lives
@@ -32,7 +32,7 @@ from tests.world import START, Counter, FakeClock, World, body
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
 
 PATIENCE = timedelta(minutes=7)  # of a machine that does much else; a quiet one takes half a minute
 pytestmark = pytest.mark.timeout(PATIENCE.total_seconds() + 60)

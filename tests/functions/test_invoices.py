@@ -13,9 +13,9 @@ import pytest
 from functions import invoices
 from functions.invoices import ATTEMPTS, from_1, recalculate_invoice
 from functions.views.invoices import INVOICES, invoice_tag
-from local.notification_service import NotificationService
-from local.seed import invoice_item
-from local.situations import EVENTS
+from local.demo.seed import invoice_item
+from local.demo.situations import EVENTS
+from local.outside.notification_service import NotificationService
 from shared.caching.lives import Lives
 from shared.caching.store import Loaded, Miss
 from shared.item import Stored
@@ -29,7 +29,7 @@ from tests.world import World, body
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
 
 FILES = EVENTS.parent / "invoices"
 GROSS = "36.18"

@@ -21,7 +21,7 @@ from tests.aws import Database
 from tests.world import START, Context
 
 if TYPE_CHECKING:
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
 
 MINUTE = timedelta(minutes=1)
 GATE: Any = PAYMENT_PROVIDER.gate

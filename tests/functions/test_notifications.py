@@ -12,9 +12,9 @@ from functions import invoices, notifications
 from functions.invoice_notice import NotifyInvoice, notice
 from functions.notifications import notify_invoice
 from functions.views.invoices import INVOICES
-from local.notification_service import NotificationService
-from local.seed import invoice_item
-from local.situations import EVENTS
+from local.demo.seed import invoice_item
+from local.demo.situations import EVENTS
+from local.outside.notification_service import NotificationService
 from shared.backends.memory.transport import MemoryTransport
 from shared.dependency import Reply
 from shared.errors import Ambiguous, Malformed
@@ -26,7 +26,7 @@ from tests.world import World, body
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
 
 FILES = EVENTS.parent / "notifications"
 # By file: status and least attempts of the job, how many notices the service has sent, and the reason of its dead letter.

@@ -13,7 +13,7 @@ import pytest
 
 from functions import outbox_relay, outbox_sweeper
 from functions.outbox_sweeper import GRACE
-from local.event_source_mapping import record_of
+from local.invoking.event_source_mapping import record_of
 from shared.backends.aws import client
 from shared.backends.memory.cache import MemoryCache
 from shared.backends.memory.gates import MemoryGates

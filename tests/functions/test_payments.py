@@ -10,7 +10,7 @@ import pytest
 
 from functions import payments
 from functions.payments import ORDERS, CapturePayment, capture_payment
-from local.situations import EVENTS, PAYMENTS, Situation
+from local.demo.situations import EVENTS, PAYMENTS, Situation
 from shared.backends.memory.database import MemoryDatabase
 from shared.backends.memory.transport import MemoryTransport
 from shared.dependency import Reply

@@ -23,8 +23,8 @@ from functions.users import USERS
 from functions.views.invoices import INVOICES, invoice_tag
 from functions.views.orders import MOST_ORDERS, USER_ORDERS, load_summary
 from functions.views.shown import ABSENT, Shown
-from local.provider import Provider
-from local.situations import EVENTS
+from local.demo.situations import EVENTS
+from local.outside.payment_provider import Provider
 from shared.backends.dynamodb.item_source import DynamoDBItemSource
 from shared.backends.memory.cache import MemoryCache
 from shared.backends.memory.database import MemoryDatabase
@@ -43,7 +43,7 @@ from tests.world import Context, Counter, FakeClock, World, body
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
 
 READ = json.loads((EVENTS.parent / "front_door" / "read.json").read_text(encoding="utf-8"))
 Answer = tuple[int, Any, dict[str, str]]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from redis import Redis
 
-from local.ports import free_port
+from local.processes.ports import free_port
 from shared.backends.redis.connection import Connection
 from shared.backends.redis.leases import RedisStore
 from shared.caching.store import Loaded
@@ -22,7 +22,7 @@ from shared.tag import Tag, Version
 from shared.telemetry import NO_JOB_TYPE, Silent
 
 if TYPE_CHECKING:
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
     from shared.cache import Cache
 
 SETTINGS = Settings("test", "jobs", "outbox", cache_tls=False, cache_cluster=False)

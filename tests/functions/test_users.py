@@ -12,8 +12,8 @@ import pytest
 from functions import users
 from functions.users import ENTRY, USERS, shown_user, user_tag
 from functions.views.shown import Shown
-from local.provider import Provider
-from local.situations import EVENTS
+from local.demo.situations import EVENTS
+from local.outside.payment_provider import Provider
 from shared.backends.redis.connection import Connection
 from shared.backends.redis.leases import RedisStore
 from shared.caching.store import Loaded
@@ -29,7 +29,7 @@ from tests.world import World, body
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
     from shared.cache import Cache
     from shared.outcome import Outcome
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.assembly import synthesise, template_path
-from ops.stateful import harmed, held
+from ops.stack.stateful import harmed, held
 
 FILE = Path(__file__).with_name("stateful.json")
 

@@ -12,8 +12,8 @@ from redis.exceptions import NoPermissionError, ResponseError
 
 from infra.access import SCRIPTS, access_string
 from infra.stage.settings import ROOT
-from local.processes import Children
-from local.valkey import Valkey
+from local.processes.children import Children
+from local.stack.valkey import Valkey
 from shared.backends.redis.connection import Connection
 from shared.backends.redis.leases import RedisStore
 from shared.backends.redis.lines import Command

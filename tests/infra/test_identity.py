@@ -6,7 +6,7 @@ import pytest
 
 from infra.stage.identity import Identity
 from infra.stage.settings import Stage, load_stage
-from local.issuer import AUDIENCE
+from local.outside.issuer import AUDIENCE
 from shared.errors import DeclarationError
 
 ISSUER = "https://login.example.com"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infra.assembly import synthesise, template_path
-from ops.stateful import FIXED, KEPT, harmed, held
+from ops.stack.stateful import FIXED, KEPT, harmed, held
 from tests.infra.stateful import kept
 
 if TYPE_CHECKING:

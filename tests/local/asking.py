@@ -7,7 +7,7 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-from local.environment import loopback
+from local.processes.environment import loopback
 
 
 def got(url: str, token: str | None = None) -> tuple[int, dict[str, Any]]:

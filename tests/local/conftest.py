@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local.issuer import IssuerServer, issuer_at, new_key
+from local.outside.issuer import IssuerServer, issuer_at, new_key
 from shared.clock import SystemClock
 
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
-from local.account import Sent, job_of
-from local.client import Answer
-from local.observation import ChargeSeen, DeadLetter, JobSeen, Observation, OrderSeen, PostingSeen, Times, Word
-from local.report import Report, report
-from local.requests import ASKED, Asked
-from local.requests_verdict import job_of_request, judge_asked
-from local.situations import AMOUNT, CURRENCY, SITUATIONS, Situation, Trouble
-from local.verdict import judge
+from local.demo.account import Sent, job_of
+from local.demo.client import Answer
+from local.demo.observation import ChargeSeen, DeadLetter, JobSeen, Observation, OrderSeen, PostingSeen, Times, Word
+from local.demo.over_http import ASKED, Asked
+from local.demo.over_http_verdict import job_of_request, judge_asked
+from local.demo.report import Report, report
+from local.demo.situations import AMOUNT, CURRENCY, SITUATIONS, Situation, Trouble
+from local.demo.verdict import judge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

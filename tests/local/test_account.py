@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from local.account import account_for, job_of
-from local.observation import DeadLetter, JobSeen, Observation, Word
+from local.demo.account import account_for, job_of
+from local.demo.observation import DeadLetter, JobSeen, Observation, Word
 from tests.local.scene import READ, SENT, end_of, ideal, with_words, wrong
 
 NEW = ("capture-payment", "order-new/capture")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions.http.routes import ROUTES
-from local.client import Bearer, Client, Request, first_operation
-from local.http_api import HttpApi
-from local.ports import free_port
-from local.tokens import Issuer
+from local.demo.client import Bearer, Client, Request, first_operation
+from local.invoking.http_api import HttpApi
+from local.outside.tokens import Issuer
+from local.processes.ports import free_port
 from shared.clock import SystemClock
 from shared.errors import SettingsError
 

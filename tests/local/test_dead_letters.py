@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from local.processes import Children
-from local.standin import start_standin
-from local.valkey import Valkey
+from local.processes.children import Children
+from local.stack.standin import start_standin
+from local.stack.valkey import Valkey
 from ops.exits import Exit
 from shared.backends.aws import client
 from tests.aws import CREDENTIALS, Database

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from local.aws import Clients
-from local.environment import CREDENTIALS, REGION, child_environment, loopback
+from local.processes.environment import CREDENTIALS, REGION, child_environment, loopback
+from local.stack.clients import Clients
 from shared.errors import SettingsError
 
 FOLDER = Path("folder")

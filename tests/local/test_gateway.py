@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 
-from local.environment import CREDENTIALS, REGION
-from local.issuer import AUDIENCE, KEYS, IssuerServer, issuer_at
-from local.processes import Children
-from local.standin import start_standin
-from local.tokens import Issuer
-from local.valkey import Valkey
+from local.outside.issuer import AUDIENCE, KEYS, IssuerServer, issuer_at
+from local.outside.tokens import Issuer
+from local.processes.children import Children
+from local.processes.environment import CREDENTIALS, REGION
+from local.stack.standin import start_standin
+from local.stack.valkey import Valkey
 from shared.clock import SystemClock
 from tests.local.asking import got
 

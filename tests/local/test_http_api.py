@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions.http.routes import ROUTES, Route
-from local.http_api import MOST_BYTES, Call, HttpApi
-from local.tokens import Issuer
+from local.invoking.http_api import MOST_BYTES, Call, HttpApi
+from local.outside.tokens import Issuer
 from shared.clock import SystemClock
 from tests.door import ACCEPT
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from local.inventory_system import InventorySystem
+from local.outside.inventory_system import InventorySystem
 from tests.stack import serving
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import jwt
 import pytest
 
-from local.issuer import AUDIENCE, DISCOVERY, KEYS, IssuerServer, issuer_at, new_key
-from local.tokens import ALGORITHM
+from local.outside.issuer import AUDIENCE, DISCOVERY, KEYS, IssuerServer, issuer_at, new_key
+from local.outside.tokens import ALGORITHM
 from shared.clock import SystemClock
 from shared.errors import SettingsError
 from tests.local.asking import got

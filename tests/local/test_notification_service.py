@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from local.notification_service import KINDS, NotificationService
+from local.outside.notification_service import KINDS, NotificationService
 from tests.stack import serving
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from urllib.parse import quote
 import pytest
 from redis import Redis
 
-from local.cached import ENTRY, CachedTags
-from local.consumer_log import ConsumerLog
-from local.observation import Word
-from local.observer import dead_letter
-from local.ports import free_port
+from local.demo.cached import ENTRY, CachedTags
+from local.demo.consumer_log import ConsumerLog
+from local.demo.observation import Word
+from local.demo.observer import dead_letter
+from local.processes.ports import free_port
 from shared.backends.redis.connection import Connection
 from shared.backends.redis.keys import tag_key
 from shared.backends.redis.leases import RedisStore
@@ -24,7 +24,7 @@ from tests.local.scene import READ
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
 
 DOSSIER = {
     "reason": "unknown-order",

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local.inventory_system import KINDS as INVENTORIES
-from local.ledger import BEHAVIOURS
-from local.notification_service import KINDS as NOTICES
-from local.outside import fields_of
-from local.ports import free_port, listens
+from local.outside.inventory_system import KINDS as INVENTORIES
+from local.outside.notification_service import KINDS as NOTICES
+from local.outside.payment_ledger import BEHAVIOURS
+from local.outside.server import fields_of
+from local.processes.ports import free_port, listens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,10 +30,10 @@ def test_names_of_kinds_do_not_overlap(kinds: Iterable[str]) -> None:
     assert not [(one, other) for one in kinds for other in kinds if one != other and one.startswith(other)]
 
 
-@pytest.mark.parametrize("module", ["provider", "inventory_system", "notification_service"])
+@pytest.mark.parametrize("module", ["payment_provider", "inventory_system", "notification_service"])
 def test_it_runs_as_a_program_and_ends_when_asked(module: str) -> None:
     port = free_port()
-    command = [sys.executable, "-m", f"local.{module}", "--port", str(port)]
+    command = [sys.executable, "-m", f"local.outside.{module}", "--port", str(port)]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:  # noqa: S603 - ours
         until = time.monotonic() + 20
         while not listens(port) and time.monotonic() < until:

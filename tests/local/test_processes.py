@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from local.child import Child, ProcessError, Program, family_of
-from local.ports import free_port, listens
-from local.processes import Children
-from local.watchdog import wait_and_kill
+from local.processes.child import Child, ProcessError, Program, family_of
+from local.processes.children import Children
+from local.processes.ports import free_port, listens
+from local.processes.reaper import wait_and_kill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,8 +33,8 @@ OURS = f"""
 import os, sys, time
 from datetime import timedelta
 from pathlib import Path
-from local.child import Program
-from local.processes import Children, Interrupted
+from local.processes.child import Program
+from local.processes.children import Children, Interrupted
 try:
     with Children(grace=timedelta(milliseconds=300)) as children:
         child = children.start(Program("family", (sys.executable, "-c", {FAMILY!r}), os.environ, Path(sys.argv[1])))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from local.provider import Provider
+from local.outside.payment_provider import Provider
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

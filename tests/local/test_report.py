@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from local.observation import ChargeSeen, DeadLetter
-from local.requests import ASKED
-from local.situations import SITUATIONS
+from local.demo.observation import ChargeSeen, DeadLetter
+from local.demo.over_http import ASKED
+from local.demo.situations import SITUATIONS
 from tests.local.scene import ANSWERS, READ, SENT, end_of, ideal, put, wrong
 
 

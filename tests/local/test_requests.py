@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from local.client import Answer
-from local.observation import JobSeen, Times
-from local.requests import ASKED, FIVE, NEW, REUSED
-from local.requests_verdict import job_of_request
-from local.situations import SITUATIONS
+from local.demo.client import Answer
+from local.demo.observation import JobSeen, Times
+from local.demo.over_http import ASKED, FIVE, NEW, REUSED
+from local.demo.over_http_verdict import job_of_request
+from local.demo.situations import SITUATIONS
 from tests.local.scene import ANSWERS, BEGUN, OPERATIONS, end_of, ideal, put, wrong
 
 JOBS = {asked.name: job_of_request(asked) for asked in ASKED}

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import psutil
 import redis
 
-from local.aws import Clients
-from local.ports import listens
-from local.processes import Children
-from local.standin import start_standin
-from local.valkey import Valkey
+from local.processes.children import Children
+from local.processes.ports import listens
+from local.stack.clients import Clients
+from local.stack.standin import start_standin
+from local.stack.valkey import Valkey
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from local.environment import ACCOUNT, REGION
-from local.template import Cache, TemplateError, adapt_assembly, adapt_template
+from local.processes.environment import ACCOUNT, REGION
+from local.stack.adapted import Cache, TemplateError, adapt_assembly, adapt_template
 
 if TYPE_CHECKING:
     from pathlib import Path

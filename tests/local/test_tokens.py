@@ -9,7 +9,7 @@ from typing import Any
 import jwt
 import pytest
 
-from local.tokens import ALGORITHM, LEEWAY, LIFE, Issuer, Unverified, stringified
+from local.outside.tokens import ALGORITHM, LEEWAY, LIFE, Issuer, Unverified, stringified
 from tests.world import START, FakeClock
 
 ISSUER = Issuer("https://login.example.com", "operations", FakeClock())

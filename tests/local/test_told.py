@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 
 from infra.stage.settings import load_stage
-from local.child import ProcessError
-from local.client import Answer, Client
-from local.outbox_parts import OutboxParts
-from local.play import MINUTE
-from local.told import READS, Told
+from local.demo.client import Answer, Client
+from local.demo.outbox_switch import OutboxParts
+from local.demo.play import MINUTE
+from local.demo.told import READS, Told
+from local.processes.child import ProcessError
 
 
 class Users:

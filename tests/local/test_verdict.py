@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from functions.registry import WORKERS
-from local.observation import JobSeen, OrderSeen, Word
-from local.requests import ASKED
-from local.situations import EVENTS, PAYMENTS, SITUATIONS, Situation, Trouble
+from local.demo.observation import JobSeen, OrderSeen, Word
+from local.demo.over_http import ASKED
+from local.demo.situations import EVENTS, PAYMENTS, SITUATIONS, Situation, Trouble
 from tests.local.scene import BEGUN, FAILED, READ, RECONCILING, end_of, ideal, put, with_words, wrong
 from tests.unplayed import UNPLAYED
 
@@ -189,7 +189,10 @@ def test_every_event_file_of_payments_is_a_situation() -> None:
 
 
 def test_every_worker_has_a_situation_or_a_demo_of_its_own() -> None:
-    own = {"imports", "canary"}  # local/demo_import.py: its file would outlast every other situation; `tahan smoke`
+    own = {
+        "imports",
+        "canary",
+    }  # local/imports/__main__.py: its file would outlast every other situation; `tahan smoke`
     played = {situation.worker for situation in SITUATIONS} | own
     assert played == {worker.name for worker in WORKERS} - UNPLAYED
 

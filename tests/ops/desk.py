@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from ops.cli import main
-from ops.deployed import Deployed
 from ops.exits import CommandError, Exit
-from ops.jobs import Seen, Some
-from ops.running import Depth, Receiving
+from ops.jobs.job_records import Seen, Some
+from ops.stack.deployed import Deployed
+from ops.stack.running import Depth, Receiving
 from ops.tools import Tools
 from shared.backends.memory.brakes import MemoryBrakes, MemoryMappings
 from shared.backends.memory.database import MemoryDatabase

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ops.exits import Exit
-from ops.running import Ringing
+from ops.stack.running import Ringing
 from shared.errors import Unavailable
 from tests.ops.desk import Desk
 from tests.world import START

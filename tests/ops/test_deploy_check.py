@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions.registry import WORKERS
-from ops.comparison import compared
-from ops.deploy_check import synthesised
+from ops.commands.deploy_check import synthesised
 from ops.exits import CommandError, Exit
-from ops.running import Depth, Receiving
+from ops.stack.comparison import compared
+from ops.stack.running import Depth, Receiving
 from shared.backends.mappings import Mapped
 from tests.ops.desk import OUTPUTS, Desk
 

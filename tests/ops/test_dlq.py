@@ -547,7 +547,7 @@ def test_the_editor_shows_every_digit_and_the_payload_as_its_current_version_has
         version=2,
         upgrades={1: lambda old: {"order_id": old["order"], "payment_intent_id": old["payment_intent_id"]}},
     )
-    monkeypatch.setattr("ops.editing.WORKERS", [replace(payments.WORKER, jobs=(newer,))])
+    monkeypatch.setattr("ops.letters.editing.WORKERS", [replace(payments.WORKER, jobs=(newer,))])
     desk = desk_with("k1")
     letter = desk.queues[QUEUE].dead[-1]
     old = {"order": 0.5, "payment_intent_id": "pi"}

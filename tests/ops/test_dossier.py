@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ops.dossier import read
+from ops.letters.dossier import read
 from shared.delivery import DEAD_LETTER_ATTRIBUTE, read_event
 from shared.job_record import SYSTEM, record_id
 from tests.world import body, event, record_of

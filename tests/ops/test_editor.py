@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ops.editor import in_editor
+from ops.commands.editor import in_editor
 from ops.exits import CommandError, Exit
 
 if TYPE_CHECKING:

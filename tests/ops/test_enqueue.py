@@ -11,8 +11,8 @@ import pytest
 
 from functions.registry import WORKERS
 from infra.names import camel
-from ops.deployed import Deployed
 from ops.exits import CommandError, Exit
+from ops.stack.deployed import Deployed
 from shared.errors import Refused, Unavailable
 from shared.job_record import SYSTEM, operation_id, record_id
 from shared.producer import NotTaken

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ops.exits import Exit
-from ops.jobs import DynamoDBJobs
+from ops.jobs.job_records import DynamoDBJobs
 from shared.backends.aws import client
 from shared.clock import SystemClock
 from tests.aws import Database

@@ -10,8 +10,8 @@ import pytest
 
 from infra.stage.settings import ROOT
 from ops.exits import Exit
-from ops.new_worker import WRITERS
-from ops.worker_files import REGISTRY, UNPLAYED, Names, changed, written
+from ops.new.files import REGISTRY, UNPLAYED, Names, changed, written
+from ops.new.worker import WRITERS
 from tests.ops.desk import Desk
 
 NAMES = Names("parcels", "weigh-parcel")

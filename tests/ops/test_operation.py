@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ops.exits import Exit
-from ops.jobs import Seen
-from ops.watch import LONGEST_PAUSE, PAUSE, share_of
+from ops.jobs.job_records import Seen
+from ops.jobs.watching import LONGEST_PAUSE, PAUSE, share_of
 from shared.commit import Progress
 from shared.errors import Unavailable
 from shared.job_record import JobView, Status, operation_id, record_id

@@ -11,12 +11,12 @@ import pytest
 
 from infra.names import stack_name
 from infra.stage.settings import load_stage
-from local import kept
-from local.kept import Note, noted, read_note
-from local.stack import STACK
-from ops import place
+from local.stack import note as kept
+from local.stack.note import Note, noted, read_note
+from local.stack.running import STACK
 from ops.exits import CommandError
-from ops.place import USUAL_STACK, go_local, go_to_aws
+from ops.stack import place
+from ops.stack.place import USUAL_STACK, go_local, go_to_aws
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ops.report import Stop
-from ops.selection import Selection
-from ops.sending import copy_of
-from ops.verdict import Fate
+from ops.letters.report import Stop
+from ops.letters.selection import Selection
+from ops.letters.sending import copy_of
+from ops.letters.verdict import Fate
 from shared.dead_letters.dead_letter import Death
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
 from shared.errors import Refused, Unavailable
@@ -27,7 +27,7 @@ from tests.world import START, body
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ops.report import Report
+    from ops.letters.report import Report
     from shared.dead_letters.queue import Copy
 
 STEPS = (Failpoint.LETTERS_TAKEN, Failpoint.REOPENED, Failpoint.COPIES_SENT, Failpoint.LETTERS_DELETED)

@@ -12,9 +12,9 @@ import pytest
 
 from functions import canary
 from functions.canary import CANARIES
-from ops.door import http_status
 from ops.exits import CommandError, Exit
-from ops.probes import SITUATIONS
+from ops.stack.door import http_status
+from ops.stack.probes import SITUATIONS
 from shared.errors import DeadLetter, Unavailable
 from shared.job_record import Status
 from tests.ops.desk import OUTPUTS, Desk
@@ -176,7 +176,7 @@ def test_results_are_told_though_nobody_can_clean_up(monkeypatch: pytest.MonkeyP
         message = "sqs gave no answer"
         raise Unavailable(message, dependency="sqs")
 
-    monkeypatch.setattr("ops.discard.Discard.run", gone)
+    monkeypatch.setattr("ops.letters.discard.Discard.run", gone)
     house = House()
     assert house.run("smoke", "--json") == Exit.LEFT
     assert house.results == dict.fromkeys(NAMES, True)

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from functions.registry import WORKERS
-from ops import aws_running
-from ops.aws_running import AwsRunning
-from ops.deployed import Deployed
 from ops.exits import Exit
-from ops.running import COUNTED, Depth, Receiving
+from ops.stack import aws_running
+from ops.stack.aws_running import AwsRunning
+from ops.stack.deployed import Deployed
+from ops.stack.running import COUNTED, Depth, Receiving
 from shared.errors import Unavailable
 from shared.rounds.brake import Brake, BrakeState
 from tests.ops.desk import OUTPUTS, Desk

@@ -8,11 +8,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local.display import Display
-from local.import_file import ImportFile
-from local.import_run import ImportRun
-from local.play import Run
-from local.stack import STACK, running_stack
+from local.demo.display import Display
+from local.demo.play import Run
+from local.imports.file import ImportFile
+from local.imports.run import ImportRun
+from local.stack.running import STACK, running_stack
 from tests.e2e.life import Life
 from tests.infra.walk import plain
 from tests.permissions.calls import needed
@@ -22,7 +22,7 @@ from tests.permissions.kept import write_page, write_recorded
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from local.aws import Clients
+    from local.stack.clients import Clients
     from tests.permissions.granted import Matrix
 
 ROWS = 3000

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from infra.names import camel
-from local.standin import RECORDER
+from local.stack.standin import RECORDER
 from tests.aws_calls import seeing
 from tests.permissions.calls import needed
 from tests.permissions.granted import BY_AWS, granted, why

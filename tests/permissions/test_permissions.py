@@ -16,7 +16,7 @@ from functions.users import USERS
 from infra.assembly import synthesise, template_path
 from infra.names import camel
 from infra.stage.settings import ROOT
-from local.standin import RECORDER
+from local.stack.standin import RECORDER
 from shared.settings import Settings
 from tests.aws import Database
 from tests.infra.walk import Walk

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from ops.desk import Desk
-from ops.replay import Care, Replay
-from ops.selection import Selection
+from ops.letters.desk import Desk
+from ops.letters.replay import Care, Replay
+from ops.letters.selection import Selection
 from shared.backends.memory.dead_letters import MemoryDeadLetters
 from shared.backends.memory.operator_records import MemoryOperatorRecords
 from shared.errors import Unavailable

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from functions.outbox_sweeper import Sweeper
-from ops.sending import Sending
-from ops.verdict import Reopen
+from ops.letters.sending import Sending
+from ops.letters.verdict import Reopen
 from shared import claim
 from shared.backends.memory.cache import MemoryCache
 from shared.backends.memory.database import MemoryDatabase
@@ -169,7 +169,7 @@ def test_the_checks_notice_a_replay_of_what_is_under_way(monkeypatch: pytest.Mon
         return True
 
     monkeypatch.setattr(MemoryOperatorRecords, "_is_reopened", always)
-    monkeypatch.setattr("ops.sending.verdict_on", lambda dossier, now, most: Reopen(dossier.death))
+    monkeypatch.setattr("ops.letters.sending.verdict_on", lambda dossier, now, most: Reopen(dossier.death))
     assert found("I14", "I15", "I16", "I19", "G5", seeds=80)
 
 

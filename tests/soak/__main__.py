@@ -19,11 +19,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from local.child import Program
-from local.ports import free_port, listens
-from local.processes import Children
-from local.provider import Provider
-from local.valkey import Valkey
+from local.outside.payment_provider import Provider
+from local.processes.child import Program
+from local.processes.children import Children
+from local.processes.ports import free_port, listens
+from local.stack.valkey import Valkey
 from tests.aws import CREDENTIALS
 from tests.faults import burst
 from tests.soak.round import Round

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from random import Random
 
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
     from tests.faults.burst import Burst
     from tests.soak.fleet import Fleet
 

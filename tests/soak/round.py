@@ -29,8 +29,8 @@ from tests.stack import new_stack
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from local.provider import Provider
-    from local.valkey import Valkey
+    from local.outside.payment_provider import Provider
+    from local.stack.valkey import Valkey
     from tests.faults.burst import Burst
     from tests.soak.load import Wanted
     from tests.stack import Stack

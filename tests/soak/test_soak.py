@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local.processes import Children
-from local.provider import Provider
-from local.valkey import Valkey
+from local.outside.payment_provider import Provider
+from local.processes.children import Children
+from local.stack.valkey import Valkey
 from shared.job_record import JobView, Status
 from tests.faults import burst
 from tests.soak.round import Round

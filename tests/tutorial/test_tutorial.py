@@ -14,7 +14,7 @@ import pytest
 
 from ops.cli import parser
 from ops.exits import Exit
-from ops.worker_files import REGISTRY, Names, written
+from ops.new.files import REGISTRY, Names, written
 from shared.job_record import SYSTEM, operation_id, record_id
 from tests.tutorial.page import PAGE, Run, StaysUp, Write, steps
 

@@ -17,7 +17,7 @@ from tests.fake_redis import ONE, FakeRedis, error
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local.valkey import Valkey
+    from local.stack.valkey import Valkey
 
 
 def drop(key: str) -> Command:

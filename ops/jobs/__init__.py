@@ -1,0 +1,1 @@
+"""Single jobs as the operator sees and changes them, whatever their owner."""

@@ -1,0 +1,132 @@
+"""One job: found, told in full, let run now, cancelled; for the command line and the console alike. Each change is told to the audit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ops.audit import Change, audited
+from ops.commands.operation import described, record_named
+from ops.exits import CommandError, Exit
+from ops.explained import explained
+from ops.tables import text_of
+from shared.dead_letters.operator_records import Ending
+from shared.errors import ClaimLost
+from shared.job_record import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from ops.jobs.job_records import Seen
+    from ops.stack.deployed import Deployed
+    from ops.tools import Tools
+    from shared.job_record import JobView
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """A change of one job that may be made: `what` for the audit, the job as it was seen, and how it is changed."""
+
+    what: str
+    view: JobView
+    do: Callable[[], None]
+
+
+def job_named(name: str, tools: Tools, stack: Deployed) -> Seen:
+    """The job of an operation id or a record's key.
+
+    Raises:
+        CommandError: there is none, or the store cannot be asked.
+    """
+    record = record_named(name)
+    with explained():
+        seen = tools.jobs(stack.jobs_table).look(record)
+    if seen is None:
+        message = (
+            "There is no such job: it was never accepted, no worker has begun it yet, or it ended over 30 days ago."
+        )
+        raise CommandError(message, Exit.ABSENT)
+    return seen
+
+
+def name_of(view: JobView) -> str:
+    """The operation id of a job; of one that has none, its record's key."""
+    return view.names.get("operation_id", view.record)
+
+
+def in_full(seen: Seen, now: datetime, *, whole: bool) -> dict[str, object]:
+    """All that is told of a job but its failures. Key, payload and result only if `whole`."""
+    view = seen.view
+    return {
+        **described(seen, now, whole=whole),
+        "replays": view.replays or None,
+        "replayed_at": None if view.replayed is None else text_of(view.replayed.at),
+        "replayed_by": None if view.replayed is None else view.replayed.by,
+    }
+
+
+def releasing(view: JobView, tools: Tools, stack: Deployed, *, although_held: bool) -> Deed:
+    """Let the next attempt begin at once; whoever holds the job commits nothing any more.
+
+    Raises:
+        CommandError: there is nothing to give back, or an attempt may be alive and nobody insists.
+    """
+    now = tools.clock.now()
+    if view.status not in {Status.RUNNING, Status.RETRYING}:
+        message = f"The job is {view.status.value}: there is nothing to give back."
+        raise CommandError(message, Exit.REFUSED)
+    if view.status is Status.RUNNING and view.claim_until is not None and view.claim_until >= now and not although_held:
+        message = (
+            f"An attempt holds the job until {text_of(view.claim_until)}, and may be alive. After that anybody takes it over;"
+            " --force takes it away now, and what the attempt has done outside stays done."
+        )
+        raise CommandError(message, Exit.REFUSED)
+
+    def give_back() -> None:
+        operator = tools.operator(stack.jobs_table)
+        operator.give_back(view, tools.tokens(), tools.clock.now(), although_held=although_held)
+
+    return Deed("job release", view, give_back)
+
+
+def cancelling(view: JobView, tools: Tools, stack: Deployed, *, although_begun: bool) -> Deed:
+    """End a job as cancelled.
+
+    Raises:
+        CommandError: it has ended, or has begun and nobody insists.
+    """
+    if view.ended and view.status is not Status.UNKNOWN:  # which waits for people, where no job reconciles it
+        message = f"The job has ended: it is {view.status.value}."
+        raise CommandError(message, Exit.REFUSED)
+    has_begun = view.status is not Status.ACCEPTED or view.begun_at is not None  # in a life before its replay, perhaps
+    if has_begun and not although_begun:
+        message = (
+            f"The job is {view.status.value}, attempts {view.attempts}: what it has done outside stays done. Say"
+            " --although-begun."
+        )
+        raise CommandError(message, Exit.REFUSED)
+
+    def end() -> None:
+        tools.operator(stack.jobs_table).end(view, Ending(Status.CANCELLED), tools.clock.now())
+
+    return Deed("job cancel", view, end)
+
+
+def done(deed: Deed, why: str, tools: Tools, stack: Deployed) -> str:
+    """Tell the audit, change, and give how the job stands then.
+
+    Raises:
+        CommandError: the job has changed since it was looked at, or the audit cannot be written; nothing was done.
+        Unavailable: a store did not answer.
+    """
+    record = deed.view.record
+    with audited(tools, stack, Change(deed.what, name_of(deed.view), why, [record])) as outcome:
+        try:
+            deed.do()
+        except ClaimLost as error:
+            message = "The job has changed since it was looked at: nothing was done. Look again."
+            raise CommandError(message, Exit.LEFT) from error
+        outcome.counts["changed"] = 1
+        now = tools.operator(stack.jobs_table).views([record]).get(record)
+    return "gone" if now is None else now.status.value

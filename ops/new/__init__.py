@@ -1,0 +1,1 @@
+"""Writes a new worker that is green at once."""
