@@ -6,7 +6,6 @@ that is not there, an error that nobody thought of, the counts.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -20,6 +19,7 @@ from functions.http.callers_rate import keep_rate
 from functions.http.operations import Operations, add_operations
 from functions.http.reads import Reads, add_reads
 from functions.http.resources import Conditions
+from functions.invoked import invoked, once
 from shared.backends import aws
 from shared.backends.dynamodb.acceptances import DynamoDBAcceptances
 from shared.backends.dynamodb.fences import DynamoDBFences
@@ -43,7 +43,6 @@ from shared.intake.shedding import Shedding
 from shared.job import JobTypes
 from shared.outcome import signature
 from shared.rate import Rate
-from shared.settings import Settings
 from shared.telemetry import NO_JOB_TYPE
 from shared.wire.deposits import Deposits
 
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
     from shared.intake.shedding import IntakeStore
     from shared.job_record import JobRecords
     from shared.rate import Rates
-    from shared.settings import OwnerLimits
+    from shared.settings import OwnerLimits, Settings
     from shared.telemetry import Telemetry
 
 WORKERS = (payments.WORKER, inventory.WORKER)
@@ -83,14 +82,11 @@ class FrontDoor:
 
     def handle(self, event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - the Lambda context
         """Answer one request."""
-        self.telemetry.invocation(context.aws_request_id)
-        try:
+        with invoked(self.telemetry, context):
             answered = self.app.answer(event, context)
             if answered["statusCode"] >= HTTPStatus.BAD_REQUEST:
                 self.telemetry.count("refused", NO_JOB_TYPE)
             return answered
-        finally:
-            self.telemetry.flush()
 
 
 def assemble(  # noqa: PLR0913 - the parts, by keyword only
@@ -164,11 +160,9 @@ def _files(settings: Settings) -> FileStore:
     return S3Files(client("s3"), settings.buckets)
 
 
-_doors: list[FrontDoor] = []
+door_here = once(connect)
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - the Lambda context
     """Answer one request."""
-    if not _doors:
-        _doors.append(connect(Settings.from_environ(os.environ)))
-    return _doors[0].handle(event, context)
+    return door_here().handle(event, context)

@@ -6,10 +6,10 @@ network, about breakers and locks.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from functions.invoked import invoked, once
 from shared.backends.aws import client
 from shared.backends.dynamodb.brakes import DynamoDBBrakes
 from shared.backends.mappings import LambdaMappings, Mapped
@@ -21,13 +21,13 @@ from shared.clock import SystemClock
 from shared.errors import CacheUnavailable, EventError
 from shared.gate import Gate
 from shared.rounds.brake_rounds import Controller
-from shared.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shared.backends.redis.held_leases import HeldLease
     from shared.gate import Gates
+    from shared.settings import Settings
 
 LOOK = "look"
 MOST_LOCKS = 1000
@@ -97,20 +97,14 @@ def connect(settings: Settings) -> Lookout:
     return Lookout(controller, gates, tuple(known.values()), RedisLeases(redis))
 
 
-_lookouts: list[Lookout] = []
+lookout_here = once(connect)
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - the Lambda context
     """Answer a question, or make a round for the schedule."""
-    if not _lookouts:
-        _lookouts.append(connect(Settings.from_environ(os.environ)))
-    lookout = _lookouts[0]
+    lookout = lookout_here()
     if LOOK in event:
         return lookout.answer(event)
-    telemetry = lookout.controller.telemetry
-    telemetry.invocation(context.aws_request_id)
-    try:
+    with invoked(lookout.controller.telemetry, context):
         lookout.controller.make_round()
-    finally:
-        telemetry.flush()
     return {}

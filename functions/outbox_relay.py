@@ -6,11 +6,11 @@ harmless. What cannot be sent now fails the batch, which the stream delivers aga
 
 from __future__ import annotations
 
-import os
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
-from functions.stream import stream_records
+from functions.invoked import invoked, once
+from functions.stream import new_images
 from shared.backends.aws import client
 from shared.backends.dynamodb.outbox import DynamoDBOutbox, read_waiting
 from shared.backends.dynamodb.unended import DynamoDBUnended
@@ -18,13 +18,13 @@ from shared.backends.powertools import PowertoolsTelemetry
 from shared.backends.sqs.queue import SqsQueue
 from shared.clock import SystemClock
 from shared.rounds.relay import Relay
-from shared.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
     from shared.outbox import Posting
+    from shared.settings import Settings
 
 
 def read_stream(event: object, now: datetime) -> list[Posting]:
@@ -33,8 +33,7 @@ def read_stream(event: object, now: datetime) -> list[Posting]:
     Raises:
         EventError: the event is not from a DynamoDB stream with new images.
     """
-    records = stream_records(event, "the outbox table")
-    return [read_waiting(record["dynamodb"]["NewImage"], now) for record in records if record["eventName"] == "INSERT"]
+    return [read_waiting(image, now) for image in new_images(event, "the outbox table", "INSERT")]
 
 
 def connect(settings: Settings) -> Relay:
@@ -46,17 +45,12 @@ def connect(settings: Settings) -> Relay:
     return Relay(outbox, records, queues.get, SystemClock(), SystemRandom(), PowertoolsTelemetry("outbox-relay"))
 
 
-_relays: list[Relay] = []
+relay_here = once(connect)
 
 
 def handler(event: object, context: Any) -> dict[str, Any]:  # noqa: ANN401 - the Lambda context
     """Relay a batch of the stream; a failure has the whole batch delivered again."""
-    if not _relays:
-        _relays.append(connect(Settings.from_environ(os.environ)))
-    relay = _relays[0]
-    relay.telemetry.invocation(context.aws_request_id)
-    try:
+    relay = relay_here()
+    with invoked(relay.telemetry, context):
         relay.relay(read_stream(event, relay.clock.now()))
-    finally:
-        relay.telemetry.flush()
     return {"batchItemFailures": []}

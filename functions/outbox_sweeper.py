@@ -9,13 +9,13 @@ looked at consistently, and sent as the relay sends it; sending twice is harmles
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
+from functions.invoked import invoked, once
 from shared.backends.aws import client
 from shared.backends.dynamodb.brakes import DynamoDBBrakes
 from shared.backends.dynamodb.outbox import DynamoDBOutbox
@@ -33,7 +33,6 @@ from shared.rounds.each import try_each
 from shared.rounds.recurrence import Recurrence, Recurring
 from shared.rounds.relay import Relay
 from shared.rounds.rescue import Rescue
-from shared.settings import Settings
 from shared.telemetry import NO_JOB_TYPE
 
 if TYPE_CHECKING:
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
 
     from shared.clock import Clock
     from shared.outbox import Overdue, Waiting
+    from shared.settings import Settings
     from shared.telemetry import Telemetry
 
 GRACE = timedelta(minutes=2)  # the relay's, from the commit
@@ -135,30 +135,17 @@ def connect(settings: Settings) -> Round:
     return Round(
         Sweeper(outbox, relay, clock, random, telemetry, GRACE * settings.pace),
         Rescue(unended, outbox, settings.routes, clock, telemetry, Counting(parts, settings.routes, clock)),
-        Recurring(outbox, _recurrences(settings), clock),
+        Recurring(outbox, [Recurrence.read(*told, settings.routes) for told in settings.recurring.items()], clock),
         Watchdog(tuple(mapped), brakes, mappings, clock, telemetry),
     )
 
 
-def _recurrences(settings: Settings) -> list[Recurrence]:
-    found = []
-    for job_type, text in settings.recurring.items():
-        version, _, cron = text.partition(" ")
-        found.append(Recurrence(job_type, int(version), settings.routes[job_type], cron))
-    return found
-
-
-_rounds: list[Round] = []
+round_here = once(connect)
 
 
 def handler(event: object, context: Any) -> None:  # noqa: ANN401, ARG001 - the Lambda context; the schedule says nothing
     """Make one round."""
-    if not _rounds:
-        _rounds.append(connect(Settings.from_environ(os.environ)))
-    sweeper = _rounds[0].sweeper
-    sweeper.telemetry.invocation(context.aws_request_id)
+    round_ = round_here()
     left = timedelta(milliseconds=context.get_remaining_time_in_millis())
-    try:
-        _rounds[0].make(sweeper.clock.now() + left)
-    finally:
-        sweeper.telemetry.flush()
+    with invoked(round_.sweeper.telemetry, context):
+        round_.make(round_.sweeper.clock.now() + left)

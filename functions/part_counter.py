@@ -5,12 +5,12 @@ An end is noted at least once, and counts once. What cannot be noted now fails t
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
-from functions.stream import stream_records
+from functions.invoked import invoked, once
+from functions.stream import new_images
 from shared.backends.aws import client
 from shared.backends.dynamodb.job_record_item import read_place
 from shared.backends.dynamodb.parts import DynamoDBParts
@@ -19,10 +19,10 @@ from shared.clock import SystemClock
 from shared.job_record import Status
 from shared.parts import STATES, Ended
 from shared.rounds.counting import Counting
-from shared.settings import Settings
 from shared.telemetry import NO_JOB_TYPE
 
 if TYPE_CHECKING:
+    from shared.settings import Settings
     from shared.telemetry import Telemetry
 
 
@@ -33,8 +33,7 @@ def read_ends(event: object) -> list[Ended]:
         EventError: the event is not from a DynamoDB stream with new images.
     """
     ends = []
-    for record in stream_records(event, "the job records"):
-        image = record["dynamodb"].get("NewImage", {})
+    for image in new_images(event, "the job records", "INSERT", "MODIFY"):
         place = read_place(image)
         if place is not None and (status := Status(image["status"]["S"])) in STATES:
             ends.append(Ended(place, STATES[status]))
@@ -67,17 +66,12 @@ def connect(settings: Settings) -> PartCounter:
     return PartCounter(Counting(parts, settings.routes, clock), PowertoolsTelemetry("part-counter"))
 
 
-_counters: list[PartCounter] = []
+counter_here = once(connect)
 
 
 def handler(event: object, context: Any) -> dict[str, Any]:  # noqa: ANN401 - the Lambda context
     """Count a batch of the stream; a failure has the whole batch delivered again."""
-    if not _counters:
-        _counters.append(connect(Settings.from_environ(os.environ)))
-    counter = _counters[0]
-    counter.telemetry.invocation(context.aws_request_id)
-    try:
+    counter = counter_here()
+    with invoked(counter.telemetry, context):
         counter.count(event)
-    finally:
-        counter.telemetry.flush()
     return {"batchItemFailures": []}

@@ -7,11 +7,11 @@ from typing import Any
 from shared.errors import EventError
 
 
-def stream_records(event: object, table: str) -> list[dict[str, Any]]:
-    """The records of an event of a table's stream, in order.
+def new_images(event: object, table: str, *kinds: str) -> list[dict[str, Any]]:
+    """The items of a table as some kinds of changes left them (INSERT, MODIFY), in the order of the stream.
 
     Raises:
-        EventError: the event is not from a DynamoDB stream.
+        EventError: the event is not from a DynamoDB stream, or from one without new images.
     """
     records = event.get("Records") if isinstance(event, dict) else None
     if not isinstance(records, list) or not records:
@@ -20,4 +20,8 @@ def stream_records(event: object, table: str) -> list[dict[str, Any]]:
     if any(record.get("eventSource") != "aws:dynamodb" for record in records):
         message = f"A record does not come from a DynamoDB stream: map this function to the stream of {table}."
         raise EventError(message)
-    return records
+    try:
+        return [record["dynamodb"]["NewImage"] for record in records if record["eventName"] in kinds]
+    except KeyError as error:
+        message = f"A record holds no {error.args[0]}: let the stream of {table} bring new images."
+        raise EventError(message) from error

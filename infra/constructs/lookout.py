@@ -18,7 +18,7 @@ from infra.grants import BRAKES, allow_table
 if TYPE_CHECKING:
     from infra.constructs.foundation import Foundation
     from infra.constructs.function import Package
-    from infra.constructs.mapping import Mapped
+    from infra.constructs.mapping import WorkerMapping
 
 SHAPE = Shape(
     module="functions.lookout",
@@ -52,7 +52,7 @@ class Lookout(Construct):
         self.alarms = Alarms(self, "Alarms", declared, topic=foundation.topic)
         CfnOutput(Stack.of(self), "LookoutFunction", value=function.name)
 
-    def watch(self, mapped: Mapped) -> None:
+    def watch(self, mapped: WorkerMapping) -> None:
         """Tell of a worker's dependencies, and brake it where it does nothing without one of them."""
         worker, needs = mapped.worker, mapped.worker.needs
         gates = {each.name: each.gate.written for each in worker.dependencies if each.gate is not None}

@@ -16,6 +16,7 @@ from aws_cdk import aws_lambda as lambda_
 from infra.constructs.queue_pair import encrypted_queue, seconds
 from infra.grants import BRAKE, SEND, STREAM_READ, allow, allow_queue
 from infra.stage.retention import DEAD_LETTER_RETENTION
+from shared.backends.mappings import Mapped
 from shared.parts import STATES
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ ENDED_PARTS = json.dumps(
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class WorkerMapping:
     """A worker's event source mapping, as functions that brake it are told."""
 
     worker: Worker
@@ -59,7 +60,7 @@ class Mapped:
     @property
     def settings(self) -> dict[str, str]:
         """Its id and its declared concurrency, by the worker's name."""
-        return {self.worker.name: f"{self.mapping.ref} {self.worker.max_concurrency}"}
+        return {self.worker.name: Mapped(self.mapping.ref, self.worker.max_concurrency).written}
 
     def let_brake(self, function: Function) -> None:
         """Let a function pause and free it."""
@@ -72,7 +73,7 @@ class Mapped:
         allow(function.role, BRAKE, arn)
 
 
-def consume_queue(scope: Construct, worker: Worker, queue: sqs.IQueue, function: Function) -> Mapped:
+def consume_queue(scope: Construct, worker: Worker, queue: sqs.IQueue, function: Function) -> WorkerMapping:
     """Feed a worker's queue to its consumer, at most `max_concurrency` batches at one time."""
     mapping = lambda_.CfnEventSourceMapping(
         scope,
@@ -84,7 +85,7 @@ def consume_queue(scope: Construct, worker: Worker, queue: sqs.IQueue, function:
         function_response_types=PARTIAL_RESPONSES,
         scaling_config=lambda_.CfnEventSourceMapping.ScalingConfigProperty(maximum_concurrency=worker.max_concurrency),
     )
-    return Mapped(worker, mapping)
+    return WorkerMapping(worker, mapping)
 
 
 def consume_stream(

@@ -16,13 +16,14 @@ from infra.constructs.schedule import every_minute
 from infra.grants import BRAKES, OUTBOX_SWEEP, QUERY_INDEX, RESCUE, SEND, allow, allow_queue, allow_table
 from shared.backends.dynamodb.outbox import LANES, WAITING
 from shared.backends.dynamodb.unended import INDEX
+from shared.rounds.recurrence import Recurrence
 
 if TYPE_CHECKING:
     from aws_cdk import aws_sqs as sqs
 
     from infra.constructs.foundation import Foundation
     from infra.constructs.function import Package
-    from infra.constructs.mapping import Mapped
+    from infra.constructs.mapping import WorkerMapping
 
 SHAPE = Shape(
     module="functions.outbox_sweeper",
@@ -50,7 +51,7 @@ class OutboxSweeper(Construct):
         declared = sweeper_alarms(function.name, foundation.alarm_settings)
         self.alarms = Alarms(self, "Alarms", declared, topic=foundation.topic)
 
-    def serve(self, mapped: Mapped, queue: sqs.IQueue) -> None:
+    def serve(self, mapped: WorkerMapping, queue: sqs.IQueue) -> None:
         """Let the sweeper send to the queue of a worker, and free its mapping when a brake's time is up."""
         worker = mapped.worker
         told = replace(
@@ -58,7 +59,11 @@ class OutboxSweeper(Construct):
             queues={worker.name: queue.queue_url},
             routes={} if worker.fifo else {job.name: worker.name for job in worker.jobs},
             mappings=mapped.settings,
-            recurring={job.name: f"{job.version} {job.cron}" for job in worker.jobs if job.cron is not None},
+            recurring={
+                job.name: Recurrence(job.name, job.version, worker.name, job.cron).written
+                for job in worker.jobs
+                if job.cron is not None
+            },
         )
         allow_queue(self.function.role, queue, SEND)
         self.function.tell(told.to_environ())

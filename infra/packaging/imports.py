@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FOLLOWED = "functions"
 REGISTRY = "functions.registry"
 HANDLER = "handler"
-NEVER_PACKAGED = frozenset({"infra", "local", "ops", "tests", "benchmarks"})
+NEVER_PACKAGED = frozenset({"infra", "local", "ops", "audit", "watch", "reference", "tests", "benchmarks"})
 
 
 def sources_of(entry: str, root: Path) -> list[Path]:

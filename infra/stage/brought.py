@@ -5,13 +5,13 @@ What the stack needs of each stands in `docs/bring-your-own.md`: it changes noth
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shared.errors import DeclarationError
 
-SUBNET = r"^subnet-[0-9a-f]{8,17}$"
+SubnetId = Annotated[str, Field(pattern=r"^subnet-[0-9a-f]{8,17}$")]
 KEY_ARN = r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+$"
 TOPIC_ARN = (
     r"^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]+$"  # no FIFO topic: CloudWatch does not publish to one
@@ -32,8 +32,8 @@ class ExistingNetwork(BaseModel):
 
     vpc: str = Field(pattern=r"^vpc-[0-9a-f]{8,17}$")
     zones: tuple[str, ...] = Field(min_length=2)
-    isolated: tuple[str, ...]
-    egress: tuple[str, ...] = ()
+    isolated: tuple[SubnetId, ...]
+    egress: tuple[SubnetId, ...] = ()
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

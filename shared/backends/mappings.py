@@ -18,6 +18,11 @@ class Mapped:
     uuid: str
     concurrency: int
 
+    @property
+    def written(self) -> str:
+        """As a function's settings tell it, by its worker."""
+        return f"{self.uuid} {self.concurrency}"
+
     @classmethod
     def read(cls, text: str) -> Mapped:
         """From a function's settings, where both stand in one text."""

@@ -19,7 +19,7 @@ from shared.outbox import posting_of
 from shared.rounds.each import try_each
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from shared.clock import Clock
     from shared.outbox import Outbox, Posting
@@ -41,6 +41,17 @@ class Recurrence:
     version: int
     worker: str
     cron: str
+
+    @property
+    def written(self) -> str:
+        """As a function's settings tell it, by its job type."""
+        return f"{self.version} {self.cron}"
+
+    @classmethod
+    def read(cls, job_type: str, text: str, routes: Mapping[str, str]) -> Recurrence:
+        """From a function's settings, with the worker of each job type."""
+        version, _, cron = text.partition(" ")
+        return cls(job_type, int(version), routes[job_type], cron)
 
 
 @dataclass(frozen=True, slots=True)

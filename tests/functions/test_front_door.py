@@ -13,6 +13,7 @@ import pytest
 from functions import front_door, payments
 from functions.http.answers import HEADERS
 from functions.http.caller import owner_of
+from functions.invoked import once
 from shared.backends.dynamodb.acceptances import DynamoDBAcceptances
 from shared.errors import Unavailable
 from shared.job_record import Status, record_id
@@ -188,7 +189,7 @@ def test_r2_3_an_accepted_capture_whose_answer_was_lost_is_settled_under_its_own
 def test_the_handler_answers_an_event_as_api_gateway_sends_it(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in stack.settings.to_environ().items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(front_door, "_doors", [])
+    monkeypatch.setattr(front_door, "door_here", once(front_door.connect))
     stack.own("order-17", "user-1")
     answer = front_door.handler(copy.deepcopy(ACCEPT), Context())
     assert answer["statusCode"] == 202

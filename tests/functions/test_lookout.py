@@ -101,7 +101,7 @@ def test_its_round_pauses_what_a_dead_dependency_keeps_waiting(
 
     made = lookout.connect(settings)
     object.__setattr__(made.controller.mappings, "client", Api())
-    monkeypatch.setattr(lookout, "_lookouts", [made])
+    monkeypatch.setattr(lookout, "lookout_here", lambda: made)
     gates = RedisGates(connection)
     for number in range(GATE.breaker.failures):
         gates.enter(GATE, f"c{number}", is_retry=False, patience=MINUTE)

@@ -184,6 +184,12 @@ def test_another_event_is_loud(event: Any) -> None:
         read_stream(event, START)
 
 
+def test_a_stream_without_new_images_is_loud() -> None:
+    event = {"Records": [{"eventSource": "aws:dynamodb", "eventName": "INSERT", "dynamodb": {"Keys": {}}}]}
+    with pytest.raises(EventError, match="holds no NewImage: let the stream of the outbox table bring new images"):
+        read_stream(event, START)
+
+
 def test_marking_is_repeatable_and_forgives_an_item_that_has_expired(aws_endpoint: str) -> None:
     database = Database.create()
     dynamodb = client("dynamodb")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions import part_counter
+from functions.invoked import once
 from functions.part_counter import read_ends
 from shared.clock import SystemClock
 from shared.commit import Checkpoint, Commit
@@ -145,6 +146,6 @@ def test_the_handler_answers_and_counts_what_it_was_given(
     part, _ = waiting(database, "handled")
     for name, value in settings(database).to_environ().items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(part_counter, "_counters", [])
+    monkeypatch.setattr(part_counter, "counter_here", once(part_counter.connect))
     assert part_counter.handler(stream(end(database, part)), Context()) == {"batchItemFailures": []}
     assert '"parts_ended":[1.0]' in capsys.readouterr().out.replace(" ", "")

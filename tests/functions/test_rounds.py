@@ -440,7 +440,9 @@ def test_the_round_is_told_by_its_settings_where_messages_go_and_what_recurs() -
         "dev", "jobs", "outbox", routes={"sweep-up": "sweeps"}, recurring={"sweep-up": "3 */15 * * *  MON"}
     )
     again = Settings.from_environ(settings.to_environ())
-    assert outbox_sweeper._recurrences(again) == [Recurrence("sweep-up", 3, "sweeps", "*/15 * * *  MON")]
+    expected = Recurrence("sweep-up", 3, "sweeps", "*/15 * * *  MON")
+    assert list(outbox_sweeper.connect(again).recurring.recurrences) == [expected]
+    assert expected.written == settings.recurring["sweep-up"]
     assert again.routes == {"sweep-up": "sweeps"}
 
 

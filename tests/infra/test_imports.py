@@ -66,6 +66,9 @@ def test_a_package_of_functions_comes_with_its_init(tmp_path: Path) -> None:
         ("from functions import registry", "import the one job or worker it needs"),
         ("import local.outside.payment_provider", "move what it needs to shared/"),
         ("from infra.plan import camel", "move what it needs to shared/"),
+        ("import watch.alarms", "move what it needs to shared/"),
+        ("import audit.findings", "move what it needs to shared/"),
+        ("from reference import pages", "move what it needs to shared/"),
         ("import functions.absent", "functions.absent has no file"),
     ],
 )

@@ -84,6 +84,8 @@ def test_on_aws_a_worker_runs_as_it_is_declared() -> None:
         ({"network": {**NETWORK, "egress": NETWORK["isolated"]}}, ["a subnet is named twice"]),
         ({"network": {**NETWORK, "zones": ["eu-central-1a"] * 2}}, ["names one twice"]),
         ({"network": {**NETWORK, "vpc": "main"}}, ["vpc"]),
+        ({"network": {**NETWORK, "isolated": ["subnet-00000001", "private-b"]}}, ["isolated.1", "subnet-"]),
+        ({"network": {**NETWORK, "egress": ["", "subnet-00000004"]}}, ["egress.0", "subnet-"]),
         ({"key_arn": KEY, "customer_key": False}, ["key_arn=", "customer_key=false", "leave one of them out"]),
         ({"key_arn": "alias/tahan"}, ["key_arn"]),
         (

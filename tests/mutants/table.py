@@ -2973,6 +2973,27 @@ MUTANTS = (
         "tests/functions/test_front_door_owners.py",
     ),
     Mutant(
+        "a subnet is named by its id",
+        "infra/stage/brought.py",
+        "isolated: tuple[SubnetId, ...]",
+        "isolated: tuple[str, ...]",
+        "tests/infra/test_settings.py",
+    ),
+    Mutant(
+        "nothing that is never packaged is imported by a function",
+        "infra/packaging/imports.py",
+        '"audit", "watch", "reference", "tests"',
+        '"tests"',
+        "tests/infra/test_imports.py",
+    ),
+    Mutant(
+        "a stream without new images is refused",
+        "functions/stream.py",
+        "    except KeyError as error:",
+        "    except ImportError as error:",
+        "tests/functions/test_outbox_relay.py",
+    ),
+    Mutant(
         "what the stream lost is sent within the promised time",
         "functions/outbox_sweeper.py",
         "GRACE = timedelta(minutes=2)",
