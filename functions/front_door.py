@@ -17,6 +17,7 @@ from functions.http.answers import refusal
 from functions.http.app import App
 from functions.http.callers_rate import keep_rate
 from functions.http.operations import Operations, add_operations
+from functions.http.problem import BROKEN, NOT_FOUND
 from functions.http.reads import Reads, add_reads
 from functions.http.resources import Conditions
 from functions.invoked import invoked, once
@@ -36,7 +37,6 @@ from shared.backends.redis.rates import RedisRates
 from shared.cache import Cache
 from shared.clock import Surroundings, SystemClock, random_token
 from shared.files import OnFirstUse
-from shared.intake.problem import BROKEN, NOT_FOUND
 from shared.intake.quota import WithinQuota
 from shared.intake.request import Intake
 from shared.intake.shedding import Shedding
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from shared.telemetry import Telemetry
 
 WORKERS = (payments.WORKER, inventory.WORKER)
+OPEN_JOBS = tuple(job for worker in WORKERS for job in worker.jobs if job.open_to_clients)
 OPEN = {job.name: worker.name for worker in WORKERS for job in worker.jobs if job.open_to_clients}
 
 
@@ -103,13 +104,12 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
     deposits: Deposits | None = None,
 ) -> FrontDoor:
     """Put a front door together from given parts; without `rates` or `limits` owners are not limited one by one."""
-    job_types = JobTypes.of(*(job for worker in WORKERS for job in worker.jobs if job.open_to_clients))
     app = App()
     if limits is not None:
         accepts = WithinQuota(accepts, records, jobs, limits.unfinished)
         if rates is not None:
             keep_rate(app, rates, Rate(limits.requests_per_second, limits.burst), telemetry)
-    intake = Intake(job_types, OPEN, accepts, records, here, deposits)
+    intake = Intake(JobTypes.of(*OPEN_JOBS), OPEN, accepts, records, here, deposits)
     shedding = Shedding(closures, here.clock, here.random)
     add_operations(app, Operations(intake, jobs, here.clock, telemetry, Conditions(reads.source), shedding))
     add_reads(app, reads)

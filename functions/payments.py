@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, Field
 
+from functions.orders import ORDERS, cart_tag, order_tag, summary_tag
 from functions.outside.payment_provider import PAYMENT_PROVIDER, Charge, Declined, charge, find_charge, is_forgotten
 from shared.commit import Reconciliation
 from shared.consumer import consume
@@ -17,14 +18,12 @@ from shared.outcome import Failed
 from shared.payload import Payload
 from shared.retry import Retry
 from shared.strict_json import json_text
-from shared.table import Table
 from shared.worker import Worker
 
 if TYPE_CHECKING:
     from shared.item import Item
     from shared.unit_of_work import UnitOfWork
 
-ORDERS = Table("orders", key="order_id")
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -147,7 +146,7 @@ def _paid(order: Item, work: UnitOfWork) -> PaymentCaptured:
 
 def _invalidate(order: Item, work: UnitOfWork) -> None:
     user = order.text("user_id")
-    work.invalidate(f"order/{order.text('order_id')}", f"cart/{user}", f"order-summary/{user}")
+    work.invalidate(order_tag(order.text("order_id")), cart_tag(user), summary_tag(user))
 
 
 def _settled(order: Item, charged: Charge | Declined, work: UnitOfWork) -> PaymentCaptured | Failed:

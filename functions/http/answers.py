@@ -15,7 +15,7 @@ from aws_lambda_powertools.event_handler import Response
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shared.intake.problem import Problem
+    from functions.http.problem import Problem
 
 JSON = "application/json"
 PROBLEM = "application/problem+json"

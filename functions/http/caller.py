@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from functions.http.answers import refusal
+from functions.http.problem import UNAUTHENTICATED, problem_of
 from shared.errors import Malformed, Unavailable
-from shared.intake.problem import UNAUTHENTICATED, problem_of
 from shared.intake.quota import OverQuota
 from shared.trace import TRACEPARENT, read_trace, read_xray
 

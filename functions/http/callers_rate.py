@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from functions.http.answers import refusal
 from functions.http.caller import owner_of
+from functions.http.problem import too_many_requests
 from shared.errors import CacheUnavailable
-from shared.intake.problem import too_many_requests
 from shared.telemetry import NO_JOB_TYPE
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from functions.http.answers import PROBLEM, answer, refusal
 from functions.http.caller import body_of, for_owner, header_of, query_of, trace_of
+from functions.http.problem import HAS_BEGUN, HAS_ENDED, NOT_FOUND, OUTDATED
 from shared.errors import Malformed, Unavailable
 from shared.intake.operation import OperationStatus, operation_of, record_of
 from shared.intake.owned_jobs import MOST_LISTED, Place
-from shared.intake.problem import HAS_BEGUN, HAS_ENDED, NOT_FOUND, OUTDATED
 from shared.intake.request import FIRST_VERSION, Outdated
 from shared.message import check_run_at
 

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 from functions.http.answers import refusal, written_answer
 from functions.http.caller import for_owner, header_of, query_of, user_of
 from functions.http.conditional import read_etags
+from functions.http.problem import NOT_FOUND
 from functions.inventory import INVENTORY, inventory_tag, load_inventory
-from functions.payments import ORDERS
+from functions.orders import ORDERS, order_tag, summary_tag
 from functions.users import ENTRY, USERS, shown_user, user_tag
 from functions.views.invoices import INVOICES, invoice_tag, load_invoice
-from functions.views.orders import USER_ORDERS, load_order, load_summary, order_tag, summary_tag
+from functions.views.orders import USER_ORDERS, load_order, load_summary
 from functions.views.shown import ABSENT, Shown
 from shared.errors import Malformed
-from shared.intake.problem import NOT_FOUND
 from shared.table import Table, Way
 from shared.tag import DIGITS, Version
 

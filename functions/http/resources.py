@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from functions.http.caller import header_of, user_of
 from functions.http.conditional import read_etags
 from functions.inventory import HEAD, INVENTORY, sync_inventory
-from functions.payments import ORDERS, capture_payment
+from functions.orders import ORDERS
+from functions.payments import capture_payment
 from functions.views.shown import etag_of
 from shared.errors import Malformed
 from shared.intake.request import Absent, Outdated
@@ -29,7 +30,7 @@ RESOURCES: Mapping[str, tuple[Table, Callable[[Any], Key]]] = {
     sync_inventory.name: (INVENTORY, lambda payload: (payload.user_id, HEAD)),
 }
 # Whose the resource is, where the payload says it; else only the resource knows, and is asked.
-USERS: Mapping[str, Callable[[Any], str]] = {sync_inventory.name: lambda payload: payload.user_id}
+OWNERS: Mapping[str, Callable[[Any], str]] = {sync_inventory.name: lambda payload: payload.user_id}
 # Open job types that are about nothing that somebody has. What is in neither is refused when the stack is synthesised.
 ABOUT_NOBODY: frozenset[str] = frozenset()
 TABLES: tuple[tuple[Table, tuple[Way, ...]], ...] = tuple(
@@ -58,9 +59,9 @@ class Conditions:
         user = user_of(event)
 
         def condition(payload: Any) -> None:  # noqa: ANN401 - each job type has a payload of its own
-            if user is not None and job_type in USERS and USERS[job_type](payload) != user:
+            if user is not None and job_type in OWNERS and OWNERS[job_type](payload) != user:
                 raise _absent()
-            resource_tells = user is not None and job_type in RESOURCES and job_type not in USERS
+            resource_tells = user is not None and job_type in RESOURCES and job_type not in OWNERS
             if expected is not None or resource_tells:
                 table, key_of = RESOURCES[job_type]
                 self._demand(table, key_of(payload), user, expected)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from functions.front_door import WORKERS
+from functions.front_door import OPEN_JOBS
 from functions.openapi import operations, reads
 from functions.openapi.parts import SCHEMAS, Json
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
-OPEN_JOBS = tuple(job for worker in WORKERS for job in worker.jobs if job.open_to_clients)
 
 
 def document() -> Json:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
+from functions.http.answers import JSON
 from functions.http.operations import ENDS, USUALLY_LISTED
 from functions.http.resources import RESOURCES
 from functions.openapi.parts import (
     ANY_ROUTE,
-    JSON,
     RETRY_AFTER,
     SOMETIMES_RETRY_AFTER,
     STRING,

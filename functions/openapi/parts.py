@@ -5,18 +5,18 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from functions.http.answers import HEADERS, JSON, PROBLEM
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pydantic.json_schema import JsonSchemaValue
 
 Json = dict[str, Any]
-JSON = "application/json"
-PROBLEM = "application/problem+json"
 STRING = {"type": "string"}
 SECONDS = {"type": "integer", "minimum": 1}
 # Every answer of the function has these; the gateway's own refusals have none of them.
-EVERY_ANSWER = ("Cache-Control", "X-Content-Type-Options", "Content-Security-Policy", "Strict-Transport-Security")
+EVERY_ANSWER = tuple(HEADERS)
 GATEWAY = "the gateway's own refusals have a `message` instead"
 SCHEMAS: Mapping[str, JsonSchemaValue] = {
     "Problem": {

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from decimal import Context, Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
-from functions.payments import ORDERS
+from functions.orders import ORDERS
 from functions.views.shown import ABSENT, Shown, chosen, versioned
 from shared.caching.store import Loaded
 from shared.errors import Refused
@@ -68,16 +68,6 @@ def load_summary(source: ItemSource, user: str) -> Loaded:
         }
     )
     return Loaded(Shown(f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"', body).text)
-
-
-def order_tag(order_id: str) -> str:
-    """The cache tag of an order."""
-    return f"order/{order_id}"
-
-
-def summary_tag(user: str) -> str:
-    """The cache tag of the summary of a user's orders."""
-    return f"order-summary/{user}"
 
 
 def _amount(order: Mapping[str, Value]) -> Decimal:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table as Shown
 
 from functions import payments, users
-from functions.payments import ORDERS, capture_payment
+from functions.orders import ORDERS
+from functions.payments import capture_payment
 from functions.users import ENTRY, user_tag
 from infra.alarms.guides import COMES_WITH, Guide
 from local.outside.payment_provider import Provider

@@ -8,7 +8,7 @@ from typing import Any
 
 from functions import front_door
 from functions.http.reads import Reads
-from functions.payments import ORDERS
+from functions.orders import ORDERS
 from shared.backends.memory.database import MemoryDatabase
 from shared.backends.memory.intake import MemoryIntakeStore
 from shared.backends.memory.owned_jobs import MemoryOwnedJobs

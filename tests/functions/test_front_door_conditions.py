@@ -13,7 +13,7 @@ import pytest
 from functions import front_door
 from functions.http.reads import Reads
 from functions.inventory import HEAD, INVENTORY
-from functions.payments import ORDERS
+from functions.orders import ORDERS
 from local.demo.situations import EVENTS
 from shared.backends.memory.intake import MemoryIntakeStore
 from shared.backends.memory.owned_jobs import MemoryOwnedJobs

@@ -11,9 +11,9 @@ import pytest
 
 from functions import front_door
 from functions.http.answers import refusal
+from functions.http.problem import too_many_requests
 from shared.backends.memory.rates import MemoryRates
 from shared.errors import CacheUnavailable
-from shared.intake.problem import too_many_requests
 from shared.settings import OwnerLimits
 from tests.door import Client, payload
 from tests.functions.house import LIMITS, House

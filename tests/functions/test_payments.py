@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions import payments
-from functions.payments import ORDERS, CapturePayment, capture_payment
+from functions.orders import ORDERS
+from functions.payments import CapturePayment, capture_payment
 from local.demo.situations import EVENTS, PAYMENTS, Situation
 from shared.backends.memory.database import MemoryDatabase
 from shared.backends.memory.transport import MemoryTransport

@@ -18,7 +18,7 @@ from functions.http import reads
 from functions.http.answers import HEADERS
 from functions.http.reads import Reads, add_reads
 from functions.inventory import HEAD, INVENTORY, load_inventory, part_name
-from functions.payments import ORDERS
+from functions.orders import ORDERS
 from functions.users import USERS
 from functions.views.invoices import INVOICES, invoice_tag
 from functions.views.orders import MOST_ORDERS, USER_ORDERS, load_summary

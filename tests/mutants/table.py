@@ -2044,8 +2044,8 @@ MUTANTS = (
     Mutant(
         "only job types that are open are accepted from clients",
         "functions/front_door.py",
-        "JobTypes.of(*(job for worker in WORKERS for job in worker.jobs if job.open_to_clients))",
-        "JobTypes.of(*(job for worker in WORKERS for job in worker.jobs))",
+        "OPEN_JOBS = tuple(job for worker in WORKERS for job in worker.jobs if job.open_to_clients)",
+        "OPEN_JOBS = tuple(job for worker in WORKERS for job in worker.jobs)",
         DOOR,
     ),
     Mutant(
@@ -2856,7 +2856,7 @@ MUTANTS = (
     Mutant(
         "nobody synchronises another's inventory",
         "functions/http/resources.py",
-        "USERS[job_type](payload) != user:",
+        "OWNERS[job_type](payload) != user:",
         "False:",
         CONDITIONS,
     ),

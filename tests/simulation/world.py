@@ -11,8 +11,8 @@ from operator import methodcaller
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from functions.orders import ORDERS
 from functions.outbox_sweeper import Round, Sweeper
-from functions.payments import ORDERS
 from shared.cache import Cache
 from shared.caching.lives import Lifetimes
 from shared.caching.store import Loaded
