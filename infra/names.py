@@ -17,11 +17,6 @@ FIFO = ".fifo"
 NO_WORKERS = frozenset({"registry", "outbox-relay", "outbox-sweeper", "front-door", "lookout", "part-counter"})
 
 
-def camel(name: str) -> str:
-    """A declared name as CloudFormation spells it: `payment-provider` is `PaymentProvider`."""
-    return "".join(part.capitalize() for part in name.split("-"))
-
-
 def stack_name(stage: Stage) -> str:
     """The name of a stage's stack."""
     return f"{stage.prefix}-{stage.name}"

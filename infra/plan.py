@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from infra.names import camel, queue_names, stack_name
+from infra.names import queue_names, stack_name
 from infra.stage.sizes import FRONT_DOOR, Size
 from shared.errors import DeclarationError
+from shared.naming import camel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -29,9 +29,10 @@ from infra.grants import (
     allow_queue,
     allow_table,
 )
-from infra.names import camel, module_of
+from infra.names import module_of
 from infra.stage.choices import CANARY
 from infra.stage.sizes import Size
+from shared.naming import camel
 from shared.wire.deposits import DEPOSITS
 
 if TYPE_CHECKING:

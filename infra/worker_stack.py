@@ -16,9 +16,9 @@ from infra.constructs.rollout import Rollout
 from infra.constructs.sweeper import OutboxSweeper
 from infra.dashboard.cost import Billed
 from infra.dashboard.page import Shown
-from infra.names import camel
 from infra.plan import Plan
 from infra.worker_service import WorkerService
+from shared.naming import camel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from functions.lookout import Lookout
-from infra.names import camel
 from ops.cli import connected, main
 from ops.exits import Exit
 from ops.stack.aws_running import AwsRunning
@@ -25,6 +24,7 @@ from shared.backends.redis.gates import RedisGates
 from shared.backends.redis.held_leases import RedisLeases
 from shared.backends.sqs.dead_letters import SqsDeadLetters
 from shared.clock import SystemClock
+from shared.naming import camel
 from shared.rounds.brake_rounds import Controller
 from shared.telemetry import Silent
 from tests.runbooks import Command, to_type

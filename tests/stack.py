@@ -15,11 +15,11 @@ import pytest
 
 from functions import outbox_relay, part_counter, payments
 from functions.registry import WORKERS
-from infra.names import camel
 from local.invoking.event_source_mapping import EventSourceMapping
 from shared.backends.aws import client
 from shared.backends.sqs.attributes import of_strings
 from shared.consumer import Consumer
+from shared.naming import camel
 from shared.parts import STATES
 from shared.runtime import connect
 from shared.settings import Settings

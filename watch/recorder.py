@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import redis
 
 from functions.registry import WORKERS
-from infra.names import camel
 from local.stack.running import STACK
+from shared.naming import camel
 from watch.logs import said
 from watch.recording import Recording
 from watch.series import Metrics, Name

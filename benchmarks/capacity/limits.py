@@ -11,8 +11,8 @@ from benchmarks.capacity import quotas
 from benchmarks.capacity.invocation import cycle_seconds, jobs_of_a_slot
 from benchmarks.capacity.shape import Origin
 from benchmarks.cost import SHORT
-from infra.names import camel
 from shared.gate import MOST_CALLS
+from shared.naming import camel
 from shared.rate import MOST_A_SECOND
 
 if TYPE_CHECKING:

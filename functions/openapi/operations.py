@@ -28,6 +28,7 @@ from shared.intake.operation import OperationStatus
 from shared.intake.owned_jobs import MOST_LISTED
 from shared.intake.request import BODY_BYTES, FIRST_VERSION
 from shared.message import KEY_LENGTH
+from shared.naming import camel
 from shared.outbox import LONGEST_SCHEDULE
 from shared.outcome import Failed
 from shared.unit_of_work import UnitOfWork
@@ -92,7 +93,7 @@ def schemas(jobs: Iterable[Job[Any, Any]]) -> dict[str, Json]:
     """The schemas of the operations, payloads and results of these job types."""
     found: dict[str, Json] = {"OperationError": ERROR, "Progress": PROGRESS, "Parts": PARTS}
     for job in jobs:
-        name = _camel(job.name)
+        name = camel(job.name)
         found[f"{name}Payload"] = _lifted(TypeAdapter(job.payload).json_schema(ref_template=REF), found)
         properties = {
             **_always(job),
@@ -115,8 +116,8 @@ def schemas(jobs: Iterable[Job[Any, Any]]) -> dict[str, Json]:
 def paths(jobs: Iterable[Job[Any, Any]]) -> dict[str, Json]:
     """The paths, by path and method; accepting has one for each job type."""
     jobs = tuple(jobs)
-    whole = {"anyOf": [ref(f"{_camel(job.name)}Operation") for job in jobs]}
-    listed = {"anyOf": [ref(f"{_camel(job.name)}Listed") for job in jobs]}
+    whole = {"anyOf": [ref(f"{camel(job.name)}Operation") for job in jobs]}
+    listed = {"anyOf": [ref(f"{camel(job.name)}Listed") for job in jobs]}
     return {
         **{f"/operations/{job.name}": {"post": _accept(job)} for job in jobs},
         "/operations": {"get": _list(listed)},
@@ -158,7 +159,7 @@ def paths(jobs: Iterable[Job[Any, Any]]) -> dict[str, Json]:
 
 
 def _accept(job: Job[Any, Any]) -> Json:
-    name = _camel(job.name)
+    name = camel(job.name)
     return {
         "operationId": job.name,
         "summary": (job.handler.__doc__ or job.name).strip().partition("\n")[0],
@@ -280,7 +281,3 @@ def _result_of(job: Job[Any, Any]) -> Any:  # noqa: ANN401 - a type, or None
     if kinds == [type(None)]:
         return None
     return typing.Union[tuple(kinds)]  # noqa: UP007 - of kinds that are known at run time alone
-
-
-def _camel(name: str) -> str:
-    return "".join(word.capitalize() for word in name.split("-"))

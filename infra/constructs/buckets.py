@@ -11,14 +11,14 @@ from aws_cdk import CfnOutput, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from infra.names import camel
+from shared.naming import camel
+from shared.wire.deposits import KEPT
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
 
     from infra.stage.settings import Stage
 
-KEPT = Duration.days(90)  # a file: longer than a job's record, whose last word may name it
 UNFINISHED = Duration.days(1)  # an upload of many parts whose writer died
 
 
@@ -56,7 +56,10 @@ class Buckets(Construct):
             server_access_logs_prefix=f"files/{construct_id}/",
             lifecycle_rules=[
                 s3.LifecycleRule(
-                    id="forget", expiration=KEPT, abort_incomplete_multipart_upload_after=UNFINISHED, enabled=True
+                    id="forget",
+                    expiration=Duration.days(KEPT.days),
+                    abort_incomplete_multipart_upload_after=UNFINISHED,
+                    enabled=True,
                 )
             ],
             removal_policy=RemovalPolicy.RETAIN if self._stage.retain else RemovalPolicy.DESTROY,

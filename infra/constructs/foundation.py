@@ -22,8 +22,8 @@ from infra.constructs.key import customer_key
 from infra.constructs.network import Network
 from infra.constructs.tables import Tables
 from infra.constructs.topic import alarm_topic
-from infra.names import camel
 from shared.errors import DeclarationError
+from shared.naming import camel
 from shared.settings import Settings
 from shared.wire.deposits import DEPOSITS
 

@@ -104,7 +104,7 @@ class FrontDoor(Construct):
             ),
             default_route_settings=api.CfnStage.RouteSettingsProperty(
                 throttling_rate_limit=identity.requests_per_second,
-                throttling_burst_limit=2 * identity.requests_per_second,
+                throttling_burst_limit=identity.burst,
             ),
         )
         declared = door_alarms(self.api.api_id, function.name, SHAPE.timeout, foundation.alarm_settings)

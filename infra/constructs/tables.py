@@ -8,11 +8,11 @@ from aws_cdk import RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
-from infra.names import camel
 from shared.backends.dynamodb.job_record_item import CREATED_AT, LISTED_FOR, LOOK_AT, UNENDED, UNFINISHED_OF
 from shared.backends.dynamodb.outbox import LANES, PLACE, WAITING
 from shared.backends.dynamodb.owned_jobs import BY_OWNER, UNFINISHED
 from shared.backends.dynamodb.unended import INDEX
+from shared.naming import camel
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms

@@ -40,6 +40,11 @@ class Identity(BaseModel):
     owner_unfinished: int = Field(default=1000, ge=1, le=MOST_COUNTED)
 
     @property
+    def burst(self) -> int:
+        """Requests of all clients together at once after a rest."""
+        return 2 * self.requests_per_second
+
+    @property
     def owner_limits(self) -> OwnerLimits:
         """What one caller may ask, as the function is told."""
         return OwnerLimits(self.owner_requests_per_second, self.owner_burst, self.owner_unfinished)

@@ -16,13 +16,13 @@ from local.demo.over_http import ASKED
 from local.demo.situations import SITUATIONS
 from local.demo.told import Told
 from shared.clock import from_millis
+from shared.naming import camel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from local.demo.client import Client
     from local.stack.running import Stack
-    from shared.worker import Worker
 
 ATTRIBUTE = "tahan.dead-letter"
 WAITING: Final = "ApproximateNumberOfMessages"
@@ -58,7 +58,7 @@ class Observer:
         depth = self._depths("Queue")
         dead = self._depths("DeadLetterQueue")
         for worker in WORKERS:
-            self._read_dead_letters(self._stack.outputs[_output("DeadLetterQueue", worker)])
+            self._read_dead_letters(self._stack.outputs[f"DeadLetterQueue{camel(worker.name)}"])
         orders = {
             item["order_id"]["S"]: OrderSeen(item["status"]["S"], item.get("charge_id", {}).get("S"))
             for item in self._items("TableOrders")
@@ -112,7 +112,7 @@ class Observer:
         """Messages on that queue of all workers together."""
         counts: Counter[str] = Counter()
         for worker in WORKERS:
-            counts.update(self._depth(self._stack.outputs[_output(kind, worker)]))
+            counts.update(self._depth(self._stack.outputs[kind + camel(worker.name)]))
         return counts
 
     def _depth(self, queue: str) -> dict[str, int]:
@@ -186,8 +186,3 @@ def _notices(ledger: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     for notice in ledger["notices"]:
         told[notice["invoice_id"]] += (notice["version"],)
     return dict(told)
-
-
-def _output(kind: str, worker: Worker) -> str:
-    """The name of a worker's output: `QueueOrderLines` of `order-lines`."""
-    return kind + "".join(part.capitalize() for part in worker.name.split("-"))

@@ -17,6 +17,7 @@ from local.demo.over_http_verdict import judge_asked
 from local.demo.seed import change_user, seed, seed_invoices, seed_users
 from local.demo.situations import SITUATIONS, Trouble
 from local.demo.verdict import Result, judge
+from shared.naming import camel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -91,7 +92,7 @@ class Run:
                 change_user(self._stack, situation.read)
             bodies = situation.bodies
             answer = self._stack.clients.sqs.send_message_batch(  # together, so that those that race arrive together
-                QueueUrl=self._stack.outputs[f"Queue{situation.worker.capitalize()}"],
+                QueueUrl=self._stack.outputs[f"Queue{camel(situation.worker)}"],
                 Entries=[{"Id": str(place), "MessageBody": body} for place, body in enumerate(bodies)],
             )
             taken = answer.get("Successful", [])

@@ -12,6 +12,7 @@ from functions import front_door
 from functions.http.routes import ROUTES
 from functions.openapi import operations
 from functions.openapi.document import PAGE, document, text
+from shared.naming import camel
 from tests.functions.house import House
 from tests.world import Note, note_job
 
@@ -62,7 +63,7 @@ def test_every_open_job_type_has_its_payload_and_its_result() -> None:
     whole = document()
     schemas = whole["components"]["schemas"]
     payloads = {name.removesuffix("Payload") for name in schemas if name.endswith("Payload")}
-    assert payloads == {"".join(map(str.capitalize, name.split("-"))) for name in front_door.OPEN}
+    assert payloads == set(map(camel, front_door.OPEN))
     assert set(schemas["CapturePaymentPayload"]["required"]) == {"order_id", "payment_intent_id"}
     assert schemas["CapturePaymentPayload"]["additionalProperties"] is False
     assert set(schemas["CapturePaymentResult"]["properties"]) == {"order_id", "charge_id"}

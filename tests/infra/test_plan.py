@@ -9,12 +9,13 @@ import pytest
 
 from functions import front_door, registry
 from functions.http import resources
-from infra.names import camel, module_of, queue_names
+from infra.names import module_of, queue_names
 from infra.plan import Plan
 from infra.stage.brought import ExistingNetwork
 from infra.stage.settings import Stage
 from shared.dependency import Dependency
 from shared.errors import DeclarationError
+from shared.naming import camel
 from shared.rate import Rate
 from shared.table import Table
 from shared.worker import Worker

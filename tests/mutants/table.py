@@ -2121,8 +2121,8 @@ MUTANTS = (
     Mutant(
         "the relay sends with what is left of a delay",
         "functions/outbox_relay.py",
-        'read_waiting(record["dynamodb"]["NewImage"], now)',
-        'read_waiting(record["dynamodb"]["NewImage"], now.replace(year=1970))',
+        "read_waiting(image, now)",
+        "read_waiting(image, now.replace(year=1970))",
         "tests/functions/test_outbox_relay.py",
     ),
     Mutant(

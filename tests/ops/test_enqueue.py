@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions.registry import WORKERS
-from infra.names import camel
 from ops.exits import CommandError, Exit
 from ops.stack.deployed import Deployed
 from shared.errors import Refused, Unavailable
 from shared.job_record import SYSTEM, operation_id, record_id
+from shared.naming import camel
 from shared.producer import NotTaken
 from shared.wire.parsing import read_message
 from tests.ops.desk import Desk

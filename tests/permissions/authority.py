@@ -7,8 +7,8 @@ import importlib.util
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from infra.names import camel
 from local.stack.standin import RECORDER
+from shared.naming import camel
 from tests.aws_calls import seeing
 from tests.permissions.calls import needed
 from tests.permissions.granted import BY_AWS, granted, why

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infra.assembly import synthesise, template_path
-from infra.names import camel
 from infra.stage.settings import ROOT
+from shared.naming import camel
 from tests.infra.walk import Walk
 from tests.permissions.granted import BY_AWS, granted
 from tests.unplayed import UNPLAYED

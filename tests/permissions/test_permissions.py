@@ -14,9 +14,9 @@ import pytest
 from functions.registry import WORKERS
 from functions.users import USERS
 from infra.assembly import synthesise, template_path
-from infra.names import camel
 from infra.stage.settings import ROOT
 from local.stack.standin import RECORDER
+from shared.naming import camel
 from shared.settings import Settings
 from tests.aws import Database
 from tests.infra.walk import Walk
