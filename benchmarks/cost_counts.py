@@ -18,7 +18,8 @@ from local.outside.notification_service import NotificationService
 from local.outside.payment_provider import Provider
 from tests.aws_calls import seeing
 from tests.redis_calls import exchanges
-from tests.stack import Stack, new_stack, serving
+from tests.serving import serving
+from tests.stack import Stack, new_stack
 from tests.world import body
 
 if TYPE_CHECKING:

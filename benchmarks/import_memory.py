@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from benchmarks.machine import commit
 from functions import imports
 from local.imports.file import ImportFile
 from shared.backends.memory.database import MemoryDatabase
@@ -156,7 +157,7 @@ def main() -> int:
     results = {
         "machine": platform.machine(),
         "python": platform.python_version(),
-        "commit": _commit(),
+        "commit": commit(),
         "most_above_mib": MOST_ABOVE,
         "imports": [{**asdict(each), "above": round(each.above, 1)} for each in found],
     }
@@ -183,11 +184,6 @@ def _show(found: list[Measured], as_json: str | None) -> None:
     )
     if as_json is not None:
         print(as_json)  # noqa: T201 - the result
-
-
-def _commit() -> str:
-    ran = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)  # noqa: S607
-    return ran.stdout.strip()
 
 
 if __name__ == "__main__":

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
-import subprocess
 import tomllib
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -18,7 +16,8 @@ from rich.table import Table
 
 from benchmarks.declared import Of
 from benchmarks.judged import Found, is_met
-from benchmarks.running import PEERS, ROOT
+from benchmarks.machine import commit, machine
+from benchmarks.running import PEERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -83,10 +82,10 @@ def table(measures: Iterable[Measure], results: Results) -> Table:
 def as_json(results: Results, *, quick: bool, seed: int) -> dict[str, Any]:
     """What is kept: where and on what it was measured, and the results."""
     return {
-        "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "system": platform.system()},
+        "machine": machine(),
         "python": platform.python_version(),
         "versions": {**{name: version(name) for name in LIBRARIES}, **_peers()},
-        "commit": _git("rev-parse", "--short", "HEAD") + ("+" if _git("status", "--porcelain", "--", "shared") else ""),
+        "commit": commit(),
         "date": datetime.now(UTC).date().isoformat(),
         "quick": quick,
         "seed": seed,
@@ -153,11 +152,6 @@ def _peers() -> dict[str, str]:
     wanted = {"cashews", "celery", "dogpile-cache", "dramatiq", "kombu"}
     packages = tomllib.loads((PEERS / "uv.lock").read_text(encoding="utf-8"))["package"]
     return {package["name"]: package["version"] for package in packages if package["name"] in wanted}
-
-
-def _git(*words: str) -> str:
-    ran = subprocess.run(["git", *words], capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S603, S607 - ours
-    return ran.stdout.strip()
 
 
 def written(told: Mapping[str, Any]) -> str:

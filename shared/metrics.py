@@ -39,7 +39,7 @@ class Kind:
     by_job_type: bool = True
 
 
-_DOOR, _RELAY, _SWEEPER, _LOOKOUT = (Writer.FRONT_DOOR,), (Writer.RELAY,), (Writer.SWEEPER,), (Writer.LOOKOUT,)
+_DOOR, _SWEEPER, _LOOKOUT = (Writer.FRONT_DOOR,), (Writer.SWEEPER,), (Writer.LOOKOUT,)
 _SENDERS, _READERS = (Writer.RELAY, Writer.SWEEPER), (Writer.WORKER, Writer.FRONT_DOOR)
 _KINDS = (
     # Flow

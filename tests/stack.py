@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import threading
 import time
 import uuid
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,7 +27,7 @@ from tests.permissions.authority import acting
 from tests.world import Context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from local.outside.server import OutsideServer
     from local.stack.valkey import Valkey
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
 PACE = 0.1
 SHOWN = {"job_type", "idempotency_key", "status", "attempts", "not_before", "in_progress_expiration", "updated_at"}
-Server = TypeVar("Server", bound="OutsideServer")
 
 
 class OverrunError(Exception):
@@ -250,14 +248,3 @@ def new_stack(
         pace=PACE,
     )
     return Stack(settings, database, sqs, provider, worker)
-
-
-@contextlib.contextmanager
-def serving(provider: Server) -> Iterator[Server]:
-    """The stand-in of an outside system, answering."""
-    thread = threading.Thread(target=provider.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    yield provider
-    provider.shutdown()
-    thread.join()
-    provider.server_close()

@@ -43,7 +43,6 @@ class Stat:
 class Alarm:
     """An alarm as the template has it; `band` is the width of the band that is its threshold."""
 
-    logical: str
     stats: Mapping[str, Stat]
     expression: str
     comparison: str
@@ -87,7 +86,6 @@ class Alarm:
 class Composite:
     """An alarm that rings while all of some others do."""
 
-    logical: str
     parts: tuple[str, ...]
 
 
@@ -164,7 +162,6 @@ def _alarm(logical: str, properties: dict[str, Any]) -> Alarm:
     if any(stat.name.namespace in SPARSE for stat in stats.values()):
         missing = "ignore"
     return Alarm(
-        logical,
         stats,
         expression,
         properties["ComparisonOperator"],
@@ -187,4 +184,4 @@ def _composite(logical: str, properties: dict[str, Any]) -> Composite:
     rule = written(properties["AlarmRule"])
     if _RULE.fullmatch(rule) is None:
         raise WatchError(f"{logical}: {rule!r} is a rule that watch/alarms.py does not know.")
-    return Composite(logical, tuple(re.findall(r"<(\w+)>", rule)))
+    return Composite(tuple(re.findall(r"<(\w+)>", rule)))

@@ -109,11 +109,9 @@ class Recorder:
 
     def _physical(self, kind: str | None) -> Mapping[str, str]:
         """What the resources of a type, or all, are called, by their logical names; a queue by its URL."""
-        pages = self.stack.clients.cloudformation.get_paginator("list_stack_resources").paginate(StackName=STACK)
         return {
             resource["LogicalResourceId"]: resource["PhysicalResourceId"]
-            for page in pages
-            for resource in page["StackResourceSummaries"]
+            for resource in self.stack.clients.resources(STACK)
             if kind in {None, resource["ResourceType"]}
         }
 

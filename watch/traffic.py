@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from local.demo.client import Client, Request
-from local.demo.outbox_switch import OutboxParts
+from local.demo.outbox_switch import OutboxSwitch
 from local.demo.over_http import capture
 from local.demo.seed import seed
 from local.demo.situations import Order
@@ -28,7 +28,7 @@ USUAL = ("pi_ok", "pi_ok", "pi_ok", "pi_slow", "pi_ok", "pi_429", "pi_ok", "pi_5
 
 def send_waves(stack: Stack) -> None:
     """Send all waves, one after another."""
-    client, parts = Client(stack.api, stack.issuer), OutboxParts.of(stack.clients)
+    client, parts = Client(stack.api, stack.issuer), OutboxSwitch.of(stack.clients)
     for wave, size in enumerate(WAVES):
         kinds = ("pi_503x2",) if wave == DOWN else USUAL
         orders = [

@@ -22,7 +22,7 @@ from local.processes.children import Children
 from local.processes.ports import free_port, listens
 from local.stack.valkey import Valkey
 from tests.aws import CREDENTIALS
-from tests.stack import serving
+from tests.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -28,7 +28,7 @@ LEAST_AGE = 0.1  # seconds, at the bottom of a logarithmic axis
 A_DAY = 86_400.0
 
 
-def draw_all(curves: dict[str, Any], validation: dict[str, Any], folder: Path = FOLDER) -> list[Path]:
+def draw_all(curves: dict[str, Any], validation: dict[str, Any]) -> list[Path]:
     """All pictures; gives their files."""
     sent = [curve for curve in curves["curves"] if curve["origin"] == "queue"]
     accepted = [curve for curve in curves["curves"] if curve["origin"] == "front-door"]
@@ -39,10 +39,9 @@ def draw_all(curves: dict[str, Any], validation: dict[str, Any], folder: Path = 
         "capacity-cost": lambda figure: _cost(figure, sent, accepted),
         "capacity-validation": lambda figure: _validation(figure, validation),
     }
-    folder.mkdir(parents=True, exist_ok=True)
     files = []
     for name, draw in drawn.items():
-        files.append(folder / f"{name}.png")
+        files.append(FOLDER / f"{name}.png")
         with mpl.rc_context(STYLE):
             figure = Figure(figsize=(10, 5.4), facecolor="white", layout="constrained")
             draw(figure)

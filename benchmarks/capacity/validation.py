@@ -7,9 +7,7 @@ and the rate; it is then asked for throughput and for the 95th percentile of the
 from __future__ import annotations
 
 import json
-import os
 import platform
-import subprocess
 import tempfile
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -25,7 +23,7 @@ from benchmarks.capacity.local_stack import WAIT, surroundings
 from benchmarks.capacity.shape import shape_of
 from benchmarks.capacity.simulation import Simulation
 from benchmarks.capacity.spread import Spread
-from infra.stage.settings import ROOT
+from benchmarks.machine import commit, machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,17 +137,11 @@ def validate(tell: Callable[[str, float], None]) -> tuple[Calibrated, list[Compa
 
 def keep(calibrated: Calibrated, compared: list[Compared]) -> None:
     """Write down what was measured, where and when."""
-    commit = subprocess.run(("git", "rev-parse", "HEAD"), cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S607 - as on any developer's machine
     found: dict[str, Any] = {
         "label": LABEL,
         "date": datetime.now(UTC).date().isoformat(),
-        "commit": commit.stdout.strip(),
-        "machine": {
-            "system": platform.system(),
-            "processor": platform.machine(),
-            "cores": os.cpu_count(),
-            "python": platform.python_version(),
-        },
+        "commit": commit(),
+        "machine": {**machine(), "python": platform.python_version()},
         "stack": {
             "worker": WORKER.name,
             "consumers": CONSUMERS,

@@ -47,7 +47,7 @@ def work(todo: Load, meter: Meter) -> None:
         worker_enable_remote_control=False,
         worker_send_task_events=False,
     )
-    task = app.task(name="pause")(guarded.task(todo, meter))
+    task = app.task(name="pause")(guarded.handler_of(todo, meter))
     for job in guarded.jobs(todo):
         task.apply_async((job,))
     pool = ("--pool=threads", f"--concurrency={load.THREADS}", "--without-gossip", "--without-mingle")

@@ -21,7 +21,7 @@ def work(todo: Load, meter: Meter) -> None:
         host="127.0.0.1", port=int(os.environ["BENCH_VALKEY_PORT"]), namespace=os.environ["BENCH_QUEUE"]
     )
     dramatiq.set_broker(broker)
-    actor = dramatiq.actor(guarded.task(todo, meter), actor_name="pause")
+    actor = dramatiq.actor(guarded.handler_of(todo, meter), actor_name="pause")
     for job in guarded.jobs(todo):
         actor.send(job)
     dramatiq.Worker(broker, worker_threads=load.THREADS).start()

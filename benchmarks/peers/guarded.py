@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from benchmarks.load import Load, Meter
 
 
-def task(todo: Load, meter: Meter) -> Callable[[dict[str, Any]], None]:
-    """The body of the task."""
+def handler_of(todo: Load, meter: Meter) -> Callable[[dict[str, Any]], None]:
+    """What a worker of theirs runs for each message."""
     process = _guarded() if todo.guarded else _bare
 
     def run(job: dict[str, Any]) -> None:
@@ -30,7 +30,7 @@ def task(todo: Load, meter: Meter) -> Callable[[dict[str, Any]], None]:
 
 
 def jobs(todo: Load) -> list[dict[str, Any]]:
-    """What the task is sent."""
+    """The messages."""
     return [
         {"job_type": "pause", "idempotency_key": name, "payload": {"thing": name, "text": "x", "wait": todo.wait}}
         for name in todo.names

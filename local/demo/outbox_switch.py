@@ -20,7 +20,7 @@ SWEEPER = ("OutboxSweeper", "AWS::Lambda::Function")
 
 
 @dataclass(frozen=True, slots=True)
-class OutboxParts:
+class OutboxSwitch:
     """The relay's mapping and the sweeper's function of the deployed stack."""
 
     clients: Clients
@@ -28,14 +28,13 @@ class OutboxParts:
     sweeper: str
 
     @classmethod
-    def of(cls, clients: Clients) -> OutboxParts:
+    def of(cls, clients: Clients) -> OutboxSwitch:
         """Find them.
 
         Raises:
             ProcessError: the stack has none.
         """
-        pages = clients.cloudformation.get_paginator("list_stack_resources").paginate(StackName=STACK)
-        resources = [resource for page in pages for resource in page["StackResourceSummaries"]]
+        resources = clients.resources(STACK)
 
         def named(beginning: str, kind: str) -> str:
             for resource in resources:

@@ -11,7 +11,7 @@ from local.demo.account import Sent
 from local.demo.client import Client, first_operation
 from local.demo.observation import Observation
 from local.demo.observer import Observer
-from local.demo.outbox_switch import OutboxParts
+from local.demo.outbox_switch import OutboxSwitch
 from local.demo.over_http import ASKED
 from local.demo.over_http_verdict import judge_asked
 from local.demo.seed import change_user, seed, seed_invoices, seed_users
@@ -44,7 +44,7 @@ class Run:
         self._display = display
         self._client = Client(stack.api, stack.issuer)
         self._observer = Observer(stack, self._client)
-        self._outbox = OutboxParts.of(stack.clients)
+        self._outbox = OutboxSwitch.of(stack.clients)
         self._sent: dict[str, tuple[Sent, ...]] = {}
         self._answers: dict[str, tuple[Answer, ...]] = {}
         self._phase = ""

@@ -14,6 +14,7 @@ from local.processes.environment import CREDENTIALS, REGION, loopback
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_cloudformation.type_defs import StackResourceSummaryTypeDef
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_s3 import S3Client
@@ -50,6 +51,11 @@ class Clients:
             cloudformation=session.client("cloudformation", endpoint_url=endpoint, config=config),
             s3=session.client("s3", endpoint_url=endpoint, config=config),
         )
+
+    def resources(self, stack: str) -> list[StackResourceSummaryTypeDef]:
+        """All that a stack has made, by its logical and its own names."""
+        pages = self.cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack)
+        return [resource for page in pages for resource in page["StackResourceSummaries"]]
 
 
 def client(endpoint: str, service: str) -> Any:  # noqa: ANN401 - boto3 builds the class at run time

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from shared.settings import Settings
-from tests.api.schemathesis_run import front_door_tables, run, serving
+from tests.api.schemathesis_run import front_door_tables, run, serving_door
 from tests.aws import CREDENTIALS, Database
 from tests.moto_server import MotoServer
 
@@ -22,7 +22,7 @@ def main(arguments: list[str]) -> int:
     try:
         database = Database.create(*front_door_tables())
         settings = Settings("test", database.jobs_table, database.outbox_table, tables=database.tables)
-        with serving(settings) as api, tempfile.TemporaryDirectory() as folder:
+        with serving_door(settings) as api, tempfile.TemporaryDirectory() as folder:
             ran = run(api, Path(folder), *(arguments or ["--max-examples", "300"]))
     finally:
         moto.stop()

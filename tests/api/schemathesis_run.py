@@ -9,7 +9,6 @@ import contextlib
 import os
 import subprocess
 import sys
-import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from functions.openapi.document import PAGE
 from local.invoking.http_api import HttpApi
 from local.outside.tokens import LIFE, Issuer
 from shared.clock import SystemClock
+from tests.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ LEFT_OUT = (
 
 
 @contextlib.contextmanager
-def serving(settings: Settings) -> Iterator[HttpApi]:
+def serving_door(settings: Settings) -> Iterator[HttpApi]:
     """The front door over HTTP, for those who bring a token of its issuer."""
     with served(front_door.connect(settings).handle) as api:
         yield api
@@ -50,12 +50,8 @@ def serving(settings: Settings) -> Iterator[HttpApi]:
 def served(handle: Callable[[dict[str, Any], Call], dict[str, Any]]) -> Iterator[HttpApi]:
     """Any handler over HTTP."""
     api = HttpApi(0, handler=handle, routes=ROUTES, issuer=Issuer(LOGIN, "operations", SystemClock()))
-    thread = threading.Thread(target=api.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    yield api
-    api.shutdown()
-    thread.join()
-    api.server_close()
+    with serving(api):
+        yield api
 
 
 def front_door_tables() -> set[Table]:

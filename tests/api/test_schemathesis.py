@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shared.settings import OwnerLimits, Settings
-from tests.api.schemathesis_run import front_door_tables, run, served, serving
+from tests.api.schemathesis_run import front_door_tables, run, served, serving_door
 from tests.aws import Database
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def settings(aws_endpoint: str, valkey: Valkey) -> Settings:
 def test_api9_nothing_is_answered_with_5xx_and_nothing_that_is_not_documented(
     settings: Settings, tmp_path: Path
 ) -> None:
-    with serving(settings) as api:
+    with serving_door(settings) as api:
         ran = run(api, tmp_path, "--max-examples", "10")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "10 selected / 10 total" in ran.stdout

@@ -12,7 +12,8 @@ from local.outside.payment_provider import Provider
 from ops import ROOT
 from tests.console.chromium import MISSING, Chromium, found
 from tests.console.stage import Stage
-from tests.stack import new_stack, serving
+from tests.serving import serving
+from tests.stack import new_stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

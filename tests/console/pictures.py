@@ -22,7 +22,8 @@ from tests.aws import CREDENTIALS
 from tests.console.chromium import MISSING, Chromium, found
 from tests.console.stage import Stage
 from tests.moto_server import MotoServer
-from tests.stack import new_stack, serving
+from tests.serving import serving
+from tests.stack import new_stack
 
 PICTURES = ROOT / "docs" / "pictures"
 DONE, DIED, WAITING = 24, 11, 9

@@ -44,7 +44,8 @@ from shared.telemetry import Silent
 from tests.aws import CREDENTIALS
 from tests.moto_server import MotoServer
 from tests.operator_at_desk import Operator
-from tests.stack import new_stack, serving
+from tests.serving import serving
+from tests.stack import new_stack
 from tests.world import body
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from local.outside.payment_provider import Provider
 from local.processes.children import Children
 from local.stack.valkey import Valkey
 from tests.modes import chosen, entered
-from tests.stack import serving
+from tests.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -29,11 +29,10 @@ from tests.faults.jobs import BREWS, CRASHING
 from tests.faults.lives import Life
 from tests.modes import Mode, chosen
 from tests.stack import new_stack
+from tests.waiting import until
 from tests.world import THINGS, Context, Note, World, body
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from local.outside.payment_provider import Provider
     from local.stack.valkey import Valkey
     from shared.unit_of_work import UnitOfWork
@@ -64,13 +63,6 @@ def view(stack: Stack, job_type: str, key: str) -> Any:
 def life_of(stack: Stack, **more: Any) -> Life:
     environ = {**CREDENTIALS, "AWS_ENDPOINT_URL": os.environ["AWS_ENDPOINT_URL"]}
     return Life("consume", stack.settings, environ, mode=chosen(), **more)
-
-
-def wait_until(happened: Callable[[], bool], patience: float = 60.0) -> None:
-    deadline = time.monotonic() + patience
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_bat_16_a_batch_that_takes_longer_than_its_visibility_is_prolonged_and_delivered_once(
@@ -207,17 +199,17 @@ def test_lck_11_a_process_frozen_between_two_invocations_works_on_when_it_thaws_
     send_brew(stack, "first")
     process = life_of(stack).start()
     try:
-        wait_until(lambda: brews(stack, "first") == (1, 1))
-        wait_until(stack.is_at_rest)
+        until(lambda: brews(stack, "first") == (1, 1))
+        until(stack.is_at_rest)
         assert process.pid is not None
         os.kill(process.pid, signal.SIGSTOP)
-        wait_until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_STOPPED)
+        until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_STOPPED)
         with Redis(port=valkey.port) as redis:
             assert not redis.exists(lease_key("pot/first"))
             redis.client_kill_filter(_type="normal", skipme=True)  # the server has closed its sockets meanwhile
         send_brew(stack, "second")
         os.kill(process.pid, signal.SIGCONT)
-        wait_until(lambda: brews(stack, "second") == (1, 1))
+        until(lambda: brews(stack, "second") == (1, 1))
         assert process.is_alive()
     finally:
         process.kill()
@@ -233,7 +225,7 @@ def test_i22_a_process_that_lambda_ends_at_any_tenth_of_its_job_leaves_one_effec
         pot = f"tenth-{tenth}"
         send_brew(stack, pot)
         process = life_of(stack).start()
-        wait_until(lambda: view(stack, "brew", pot) is not None)
+        until(lambda: view(stack, "brew", pot) is not None)
         time.sleep(BREWING * tenth / 10)
         assert process.is_alive()
         process.kill()

@@ -23,7 +23,8 @@ from shared.telemetry import Silent
 from shared.worker import Worker
 from tests.aws import Database
 from tests.faults.test_processes import Cutter
-from tests.faults.valkeys import PATIENCE, TTL, asking, follow, promote, refusals, store_at, until
+from tests.faults.valkeys import PATIENCE, TTL, asking, follow, promote, refusals, store_at
+from tests.waiting import until
 from tests.world import THINGS, Context, NotingQueue, body, event, failures, note_job, record_of
 
 if TYPE_CHECKING:

@@ -29,6 +29,7 @@ from shared.consumer import Consumer
 from shared.errors import CacheUnavailable
 from shared.runtime import connect as connect_runtime
 from tests.stack import new_stack
+from tests.waiting import until
 from tests.world import Context, event, failures, record_of
 
 if TYPE_CHECKING:
@@ -234,9 +235,9 @@ def _worker_of(stack: Stack, endpoint: str, output: Path) -> Iterator[subprocess
             worker.wait()
 
 
-def _wait_until(happened: Callable[[], bool], worker: subprocess.Popen[bytes], patience: float = 60) -> None:
-    deadline = time.monotonic() + patience
-    while not happened():
+def _wait_until(happened: Callable[[], bool], worker: subprocess.Popen[bytes]) -> None:
+    def looked() -> bool:
         assert worker.poll() is None, f"the worker ended with {worker.returncode}"
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+        return happened()
+
+    until(looked)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +10,10 @@ from redis import Redis
 
 from shared.backends.redis.connection import Connection
 from shared.backends.redis.leases import RedisStore
+from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from local.stack.valkey import Valkey
 
@@ -26,13 +26,6 @@ def asking(server: Valkey) -> Iterator[Any]:
     """The test's own way to a server, besides the product's."""
     with Redis(port=server.port, decode_responses=True, socket_timeout=PATIENCE) as redis:
         yield redis
-
-
-def until(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.01)
 
 
 def store_at(port: int, **options: Any) -> RedisStore:

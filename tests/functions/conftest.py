@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from local.outside.payment_provider import Provider
-from tests.stack import Stack, new_stack, serving
+from tests.serving import serving
+from tests.stack import Stack, new_stack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

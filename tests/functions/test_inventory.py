@@ -26,7 +26,8 @@ from shared.outcome import Because, Completed, Failed, Postponed, Retried
 from shared.tag import Tag, Version
 from shared.unit_of_work import UnitOfWork
 from shared.work.calls import Calls
-from tests.stack import Stack, new_stack, serving
+from tests.serving import serving
+from tests.stack import Stack, new_stack
 from tests.world import START, Counter, FakeClock, World, body
 
 if TYPE_CHECKING:

@@ -23,7 +23,8 @@ from shared.job_record import SYSTEM, record_id
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Postponed, Retried
 from shared.tag import Version
 from shared.wire.parsing import read_message
-from tests.stack import Stack, new_stack, serving
+from tests.serving import serving
+from tests.stack import Stack, new_stack
 from tests.world import World, body
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from shared.dependency import Reply
 from shared.errors import Ambiguous, Malformed
 from shared.item import Stored
 from shared.outcome import Completed, DeadLettered, Duplicate, Postponed, Retried
-from tests.stack import Stack, new_stack, serving
+from tests.serving import serving
+from tests.stack import Stack, new_stack
 from tests.world import World, body
 
 if TYPE_CHECKING:

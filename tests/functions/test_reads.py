@@ -37,7 +37,8 @@ from shared.item import Stored
 from shared.runtime import cache
 from shared.tag import Tag
 from shared.telemetry import NO_JOB_TYPE, Silent
-from tests.stack import Stack, new_stack, serving
+from tests.serving import serving
+from tests.stack import Stack, new_stack
 from tests.world import Context, Counter, FakeClock, World, body
 
 if TYPE_CHECKING:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from local.outside.issuer import IssuerServer, issuer_at, new_key
 from shared.clock import SystemClock
+from tests.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,9 +25,5 @@ def key(tmp_path: Path) -> Path:
 @pytest.fixture
 def server(key: Path) -> Iterator[IssuerServer]:
     keys = issuer_at("http://127.0.0.1", key, SystemClock()).jwks
-    with IssuerServer(0, keys, quiet=True) as publishing:
-        thread = threading.Thread(target=publishing.serve_forever)
-        thread.start()
+    with serving(IssuerServer(0, keys, quiet=True)) as publishing:
         yield publishing
-        publishing.shutdown()
-        thread.join()

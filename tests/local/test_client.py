@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from local.outside.tokens import Issuer
 from local.processes.ports import free_port
 from shared.clock import SystemClock
 from shared.errors import SettingsError
+from tests.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,12 +43,8 @@ def door() -> Door:
 
 @pytest.fixture
 def client(door: Door) -> Iterator[Client]:
-    with HttpApi(0, handler=door, routes=ROUTES, issuer=ISSUER) as api:
-        thread = threading.Thread(target=api.serve_forever)
-        thread.start()
+    with serving(HttpApi(0, handler=door, routes=ROUTES, issuer=ISSUER)) as api:
         yield Client(api.url, ISSUER)
-        api.shutdown()
-        thread.join()
 
 
 def test_a_request_brings_its_users_token_its_key_and_its_payload(client: Client, door: Door) -> None:

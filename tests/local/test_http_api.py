@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +13,7 @@ from local.invoking.http_api import MOST_BYTES, Call, HttpApi
 from local.outside.tokens import Issuer
 from shared.clock import SystemClock
 from tests.door import ACCEPT
+from tests.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,12 +55,8 @@ def issuer() -> Issuer:
 @pytest.fixture
 def api(issuer: Issuer) -> Iterator[Api]:
     api = Api(issuer)
-    thread = threading.Thread(target=api.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    yield api
-    api.server.shutdown()
-    thread.join()
-    api.server.server_close()
+    with serving(api.server):
+        yield api
 
 
 def test_a_request_becomes_an_event_of_the_shape_that_the_sample_has(api: Api) -> None:

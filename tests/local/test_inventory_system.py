@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from local.outside.inventory_system import InventorySystem
-from tests.stack import serving
+from tests.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

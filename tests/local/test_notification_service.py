@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from local.outside.notification_service import KINDS, NotificationService
-from tests.stack import serving
+from tests.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

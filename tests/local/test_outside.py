@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
-import time
 import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +16,7 @@ from local.outside.notification_service import KINDS as NOTICES
 from local.outside.payment_ledger import BEHAVIOURS
 from local.outside.server import fields_of
 from local.processes.ports import free_port, listens
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,9 +34,7 @@ def test_it_runs_as_a_program_and_ends_when_asked(module: str) -> None:
     port = free_port()
     command = [sys.executable, "-m", f"local.outside.{module}", "--port", str(port)]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:  # noqa: S603 - ours
-        until = time.monotonic() + 20
-        while not listens(port) and time.monotonic() < until:
-            threading.Event().wait(0.05)
+        until(lambda: listens(port), 20)
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(f"http://127.0.0.1:{port}/health", timeout=5) as answer:
             assert json.loads(answer.read()) == {"status": "ok"}

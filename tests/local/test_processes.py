@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from local.processes.child import Child, ProcessError, Program, family_of
 from local.processes.children import Children
 from local.processes.ports import free_port, listens
 from local.processes.reaper import wait_and_kill
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,10 +61,7 @@ def end(left: list[psutil.Process]) -> None:
 
 
 def wait_for(log: Path, word: str) -> None:
-    deadline = time.monotonic() + 20
-    while word not in log.read_text():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: word in log.read_text(), 20, repr(word))
 
 
 def start_ours(log: Path) -> tuple[subprocess.Popen[str], list[psutil.Process]]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from local.outside.payment_provider import Provider
+from tests.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,11 +22,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def provider() -> Iterator[Provider]:
-    with Provider(0, may_kill=True) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
+    with serving(Provider(0, may_kill=True)) as server:
         yield server
-        server.shutdown()
 
 
 def order(intent: str, amount: str = "30.40") -> dict[str, str]:

@@ -10,7 +10,7 @@ import pytest
 
 from infra.stage.settings import load_stage
 from local.demo.client import Answer, Client
-from local.demo.outbox_switch import OutboxParts
+from local.demo.outbox_switch import OutboxSwitch
 from local.demo.play import MINUTE
 from local.demo.told import READS, Told
 from local.processes.child import ProcessError
@@ -79,20 +79,16 @@ def test_what_cannot_be_read_is_no_version(answer: Answer, seen: str | None) -> 
 
 
 class Aws:
-    """CloudFormation and Lambda, as far as the demo uses them."""
+    """The clients, as far as the demo uses them here."""
 
-    def __init__(self, *resources: tuple[str, str, str]) -> None:
-        self.resources = resources
+    def __init__(self, *made: tuple[str, str, str]) -> None:
+        self.made = made
         self.calls: list[dict[str, Any]] = []
-        self.cloudformation = self.functions = self
+        self.functions = self
 
-    def get_paginator(self, operation: str) -> Aws:
-        assert operation == "list_stack_resources"
-        return self
-
-    def paginate(self, **arguments: Any) -> list[dict[str, Any]]:
+    def resources(self, stack: str) -> list[dict[str, str]]:
         names = ("LogicalResourceId", "ResourceType", "PhysicalResourceId")
-        return [{"StackResourceSummaries": [dict(zip(names, each, strict=True))]} for each in self.resources]
+        return [dict(zip(names, each, strict=True)) for each in self.made]
 
     def update_event_source_mapping(self, **arguments: Any) -> None:
         self.calls.append(arguments)
@@ -110,7 +106,7 @@ def test_the_relays_mapping_is_switched_and_the_sweeper_called_by_their_own_name
         ("OutboxRelayMapping56", MAPPING, "mapping"),
         ("OutboxSweeperFunction78", FUNCTION, "sweeper"),
     )
-    parts = OutboxParts.of(cast("Any", aws))
+    parts = OutboxSwitch.of(cast("Any", aws))
     parts.switch_relay(on=False)
     parts.sweep()
     assert aws.calls == [
@@ -125,4 +121,4 @@ def test_the_sweeper_is_called_as_often_as_a_minute_at_the_local_stages_pace() -
 
 def test_a_stack_without_them_is_told_by_name() -> None:
     with pytest.raises(ProcessError, match="no AWS::Lambda::EventSourceMapping called OutboxRelay"):
-        OutboxParts.of(cast("Any", Aws(("OutboxRelayFunction34", FUNCTION, "relay"))))
+        OutboxSwitch.of(cast("Any", Aws(("OutboxRelayFunction34", FUNCTION, "relay"))))

@@ -51,12 +51,10 @@ def record() -> Matrix:
 
 def logical_names(clients: Clients) -> dict[str, str]:
     """The logical name, without the letters of the CDK, of whatever the stack has made, by its own name."""
-    pages = clients.cloudformation.get_paginator("list_stack_resources").paginate(StackName=STACK)
     found = {}
-    for page in pages:
-        for resource in page["StackResourceSummaries"]:
-            physical = resource.get("PhysicalResourceId", "")
-            found[physical.rpartition("/")[2] or physical] = plain(resource["LogicalResourceId"])
+    for resource in clients.resources(STACK):
+        physical = resource.get("PhysicalResourceId", "")
+        found[physical.rpartition("/")[2] or physical] = plain(resource["LogicalResourceId"])
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -12,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from benchmarks.machine import commit
 from tests.modes import Mode
 from tests.simulation.run import Result, run_seed, run_seeds
 
@@ -47,9 +47,8 @@ def main() -> int:
                 _tell(console, result)
     _summarise(Console(), checked, fired)
     seconds = time.monotonic() - begun
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)  # noqa: S607
     print(  # noqa: T201 - the result
-        f"{len(seeds)} seeds from {options.first} in {', '.join(modes)} at {commit.stdout.strip()}:"
+        f"{len(seeds)} seeds from {options.first} in {', '.join(modes)} at {commit()}:"
         f" {len(failures)} violations, {len(seeds) / seconds:.1f} seeds a second"
     )
     return int(bool(failures))

@@ -26,8 +26,8 @@ from local.processes.ports import free_port, listens
 from local.stack.valkey import Valkey
 from tests.aws import CREDENTIALS
 from tests.faults import burst
+from tests.serving import serving
 from tests.soak.round import Round
-from tests.stack import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,8 @@ from local.processes.children import Children
 from local.stack.valkey import Valkey
 from shared.job_record import JobView, Status
 from tests.faults import burst
+from tests.serving import serving
 from tests.soak.round import Round
-from tests.stack import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

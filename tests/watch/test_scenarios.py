@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from watch.alarms import Watch
     from watch.series import Name
 
-Driven = dict[str, set[str]]
-
 
 @pytest.fixture(scope="module")
 def names(watch: Watch) -> list[Name]:
