@@ -17,7 +17,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 .PHONY: help demo demo-import local dashboard test check audit synth simulate clients faults soak drill e2e permissions bench bench-quick bench-import capacity mutants api openapi pages tutorial contract format clean
 
 help: ## what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 12
 
 demo: $(ENVIRONMENT) ## the main job on real messages, locally: ARGS="--json" for scripts
 	@$(PYTHON) -m local.demo $(ARGS)
@@ -43,7 +43,7 @@ check: $(ENVIRONMENT) ## format, lint, types, import contracts
 audit: $(ENVIRONMENT) ## every gate over what goes to AWS (docs/security.md): ARGS="--json" for scripts
 	@$(PYTHON) -m audit $(ARGS)
 
-synth: $(ENVIRONMENT) ## the cloud assembly of STAGE (dev, prod, local)
+synth: $(ENVIRONMENT) ## the cloud assembly of STAGE (dev, staging, prod, local)
 	@$(PYTHON) -m infra.assembly $(or $(STAGE),dev)
 
 simulate: $(ENVIRONMENT) ## SEEDS runs of the pipeline in virtual time under seeded faults: SEEDS=20000

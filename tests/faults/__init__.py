@@ -1,1 +1,1 @@
-"""Tests of this layer."""
+"""What breaks: real processes that kill themselves, connections that are cut, servers that forget; and what holds then."""

@@ -10,7 +10,7 @@ import pytest
 from functions import front_door
 from local.demo.client import Bearer
 from local.demo.over_http import ASKED, Asked
-from tests.door import EVENTS, Client
+from tests.door import EVENTS, Client, payload
 
 if TYPE_CHECKING:
     from tests.stack import Stack
@@ -38,3 +38,15 @@ def test_an_event_file_is_the_demos_request(asked: Asked) -> None:
 def test_the_function_answers_it_as_the_demo_expects(asked: Asked, stack: Stack) -> None:
     client = Client(front_door.connect(stack.settings), stack, stack.own)
     assert str(client.ask(event_of(asked))[0]) == asked.answers[0]
+
+
+def test_the_sample_of_a_list_gives_its_users_own_operations(stack: Stack) -> None:
+    client = Client(front_door.connect(stack.settings), stack, stack.own)
+    asked = json.loads((EVENTS / "list.json").read_text(encoding="utf-8"))
+    user = asked["requestContext"]["authorizer"]["jwt"]["claims"]["sub"]
+    started = client.post(payload("o-listed"), key="k-listed", user=user)[1]["operation_id"]
+    client.post(payload("o-other"), key="k-other", user="somebody-else")
+    status, body, _ = client.ask(asked)
+    assert status == 200
+    assert started in [each["operation_id"] for each in body["operations"]]
+    assert len(body["operations"]) <= int(asked["queryStringParameters"]["limit"])

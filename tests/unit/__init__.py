@@ -1,1 +1,1 @@
-"""Tests of this layer."""
+"""One module at a time, over memory stores and a clock that is told."""
