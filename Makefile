@@ -64,7 +64,7 @@ drill: $(ENVIRONMENT) ## a bad day of the operators, played through: ARGS=dead_l
 e2e: $(ENVIRONMENT) ## the life of a stack on the stand-in: deploy, situations, smoke, update under load, roll back, destroy
 	@$(PYTHON) -m tests.e2e $(ARGS)
 
-permissions: $(ENVIRONMENT) ## plays everything on a stand-in that writes down each call of a function; docs/permissions.md
+permissions: $(ENVIRONMENT) ## plays everything on a stand-in that writes down each call of a function; docs/reference/permissions.md
 	$(PYTHON) -m tests.permissions
 
 bench: $(ENVIRONMENT) ## beside the peers, a quarter of an hour; fails when something has fallen: ARGS="--only leases", "--keep"
@@ -85,7 +85,7 @@ mutants: $(ENVIRONMENT) ## take out each guard and see its test turn red
 api: $(ENVIRONMENT) ## Schemathesis at length against the front door: ARGS="--max-examples 1000"
 	$(PYTHON) -m tests.api $(ARGS) >/dev/null
 
-openapi: $(ENVIRONMENT) ## docs/openapi.json from the declarations
+openapi: $(ENVIRONMENT) ## docs/reference/openapi.json from the declarations
 	$(PYTHON) -m functions.openapi
 
 pages: $(ENVIRONMENT) ## every page of docs/ that follows from the code alone

@@ -154,7 +154,7 @@ def page() -> str:
         "",
         f"Each further metric of ours costs ${prices.METRIC_MONTH:.2f} in a month in which it was written: a successful job writes {written},",
         "however many jobs there are",
-        "([metrics.md](metrics.md) lists all; [alarms.md](alarms.md) what each alarm costs).",
+        "([metrics.md](reference/metrics.md) lists all; [alarms.md](reference/alarms.md) what each alarm costs).",
     ]
     return "\n".join(lines) + "\n"
 

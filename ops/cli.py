@@ -81,7 +81,7 @@ def parser() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(
         prog="tahan",
         description="Operate a deployed stack.",
-        epilog="Exit statuses and permissions: docs/cli.md",
+        epilog="Exit statuses and permissions: docs/reference/cli.md",
         parents=[_everywhere()],
     )
     # What is said before the command is not to be forgotten where nothing is said after it.

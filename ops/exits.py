@@ -8,7 +8,7 @@ from shared.errors import TahanError
 
 
 class Exit(IntEnum):
-    """The status that shells see; docs/cli.md promises these numbers."""
+    """The status that shells see; docs/reference/cli.md promises these numbers."""
 
     DONE = 0
     NOT_DONE = 1  # what was asked for could not be done: AWS refuses or does not answer

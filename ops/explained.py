@@ -58,7 +58,7 @@ def explained() -> Iterator[None]:
 def advice(what: str) -> str:
     """What happened, and what may help."""
     if DENIED in what:
-        return f"{what} Your credentials lack that permission: docs/cli.md lists what each command needs."
+        return f"{what} Your credentials lack that permission: docs/reference/cli.md lists what each command needs."
     if any(code in what for code in EXPIRED):
         return f"{what} The credentials are no longer good: {SIGN_IN}."
     if "no answer" in what:

@@ -20,7 +20,7 @@ HEAD = """# Errors and reasons
 
 Every error is a `TahanError` (`shared/errors.py`); its sentence says what its reader does. What a handler does not catch is classified: *transient* (a later
 attempt may help), *permanent* (none can), *unknown* (a bug, few attempts). This page is written by `python -m reference`; what to do about each reason of a dead
-letter stands in the [message format](../messages.md#reasons-of-a-dead-letter), problem codes over HTTP in [http](../http.md).
+letter stands in the [message format](messages.md#reasons-of-a-dead-letter), problem codes over HTTP in [http](http.md).
 """
 FOLDERS = ("shared", "functions")
 REASONED = ("Malformed", "DeadLetter")

@@ -57,11 +57,11 @@ def page() -> str:
         "A stage": (Stage, "An entry of `stages`; its key is the stage's name."),
         "A size": (Size, '`sizes` of a stage: by worker, or `"front-door"`.'),
         "The identity of clients": (Identity, "`identity` of a stage. Without it there is no front door."),
-        "A network of your own": (ExistingNetwork, "`network` of a stage ([bring your own](../bring-your-own.md))."),
-        "Thresholds of alarms": (AlarmSettings, "`alarms` of a stage ([alarms](../alarms.md)). Shares are percent."),
+        "A network of your own": (ExistingNetwork, "`network` of a stage ([bring your own](../how-to/bring-your-own.md))."),
+        "Thresholds of alarms": (AlarmSettings, "`alarms` of a stage ([alarms](alarms.md)). Shares are percent."),
     }
     declared: dict[str, tuple[Mapping[str, Any], Mapping[str, str], str]] = {
-        "A job": (_parameters(job), explained(job), "`@job(name, ...)` above its handler ([jobs](../jobs.md))."),
+        "A job": (_parameters(job), explained(job), "`@job(name, ...)` above its handler ([jobs](../how-to/jobs.md))."),
         "Retries": (
             _fields(Retry),
             OF_RETRY,
@@ -71,7 +71,7 @@ def page() -> str:
         "A dependency": (
             _fields(Dependency),
             {**OF_NAME, **explained(Dependency)},
-            "`Dependency(name, ...)` beside the functions that call it ([dependencies](../dependencies.md)).",
+            "`Dependency(name, ...)` beside the functions that call it ([dependencies](../explanation/dependencies.md)).",
         ),
         "A rate": (_fields(Rate), OF_RATE, "`Rate(...)` of a dependency."),
         "A retry budget": (_fields(RetryBudget), explained(RetryBudget), "`RetryBudget(...)` of a dependency."),

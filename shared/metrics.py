@@ -1,7 +1,7 @@
 """Every metric that the product writes: its unit, who writes it, what it says. No other name may be written.
 
 Each is written under two sets of dimensions, of its service alone and of service and job type, so that an alarm watches one
-metric a worker, however many job types that has. `docs/metrics.md` is made from this list.
+metric a worker, however many job types that has. `docs/reference/metrics.md` is made from this list.
 """
 
 from __future__ import annotations

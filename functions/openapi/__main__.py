@@ -1,4 +1,4 @@
-"""`python -m functions.openapi` writes docs/openapi.json; a test holds that file to the code."""
+"""`python -m functions.openapi` writes docs/reference/openapi.json; a test holds that file to the code."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from functions.front_door import OPEN_JOBS
 from functions.openapi import operations, reads
 from functions.openapi.parts import SCHEMAS, Json
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "openapi.json"
 
 
 def document() -> Json:
@@ -20,7 +20,7 @@ def document() -> Json:
             "title": "Operations",
             "version": "1",
             "summary": "Jobs for clients that repeat themselves: one intent has one effect.",
-            "description": "The owner of an operation is the verified caller; nobody sees another's. See docs/http.md.",
+            "description": "The owner of an operation is the verified caller; nobody sees another's. See docs/reference/http.md.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [

@@ -1,4 +1,4 @@
-"""`python -m infra.alarms.page` writes docs/alarms.md, docs/metrics.md and the index of the runbooks from the declarations."""
+"""`python -m infra.alarms.page` writes docs/reference/alarms.md, docs/reference/metrics.md and the index of the runbooks from the declarations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from shared.worker import Worker
 
-ALARMS, METRICS = ROOT / "docs" / "alarms.md", ROOT / "docs" / "metrics.md"
+REFERENCE = ROOT / "docs" / "reference"
+ALARMS, METRICS = REFERENCE / "alarms.md", REFERENCE / "metrics.md"
 DOOR_TIMEOUT = timedelta(seconds=8)  # of `infra/constructs/front_door.py`
 
 _ALARMS_HEAD = """# Alarms
@@ -140,7 +141,7 @@ def _row(alarm: Alarm | Both) -> str:
         sign = "at least" if alarm.at_least else "over"
         threshold = f"{alarm.band:g} spreads" if alarm.band is not None else f"{sign} {alarm.threshold:.10g}"
         points = f"{alarm.points[0]} of {alarm.points[1]} x {alarm.watched.period.total_seconds() / 60:g} min"
-    runbook = f"[{alarm.runbook.value}](runbooks/{alarm.runbook.value}.md)"
+    runbook = f"[{alarm.runbook.value}](../runbooks/{alarm.runbook.value}.md)"
     cells = (alarm.name, alarm.severity.value, sentence, threshold, alarm.setting, points, missing, runbook)
     return f"| {' | '.join(cells)} |"
 

@@ -1,6 +1,6 @@
 """What a user brings along instead of letting the stack make it: a network, a key, a topic. Settings of a stage.
 
-What the stack needs of each stands in `docs/bring-your-own.md`: it changes nothing of what it did not make.
+What the stack needs of each stands in `docs/how-to/bring-your-own.md`: it changes nothing of what it did not make.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What runs on behind the pages: looks that take long, and changes that people have agreed to. A page shows how each stands.
 
-A deed is a thread. One that dies with the console is as safe as a command that was killed (docs/dead-letters.md).
+A deed is a thread. One that dies with the console is as safe as a command that was killed (docs/explanation/dead-letters.md).
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def test_every_alarm_speaks_to_its_topic(brought: Walk) -> None:
 def test_the_policy_that_a_key_needs_is_the_one_that_the_page_shows(declared: Walk) -> None:
     (key,) = declared.of("AWS::KMS::Key")
     statements = [s for s in declared.of("AWS::KMS::Key")[key]["KeyPolicy"]["Statement"] if "Sid" in s]
-    page = (ROOT / "docs" / "bring-your-own.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "bring-your-own.md").read_text(encoding="utf-8")
     shown = json.loads(page.partition("<!-- key policy -->\n```json\n")[2].partition("```")[0])
     assert shown == [spelled(statement) for statement in statements]
 

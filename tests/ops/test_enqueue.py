@@ -155,7 +155,7 @@ def test_a_dry_run_asks_aws_nothing() -> None:
     ("refuses", "status", "says"),
     [
         (NotTaken("InternalError", final=False), Exit.NOT_DONE, "send it again with the same key"),
-        (Unavailable("sqs cannot do it now (AccessDenied).", dependency="sqs"), Exit.NOT_DONE, "docs/cli.md"),
+        (Unavailable("sqs cannot do it now (AccessDenied).", dependency="sqs"), Exit.NOT_DONE, "docs/reference/cli.md"),
         (Unavailable("sqs cannot do it now (ExpiredToken).", dependency="sqs"), Exit.NOT_DONE, "no longer good"),
         (Refused("sqs refuses it (InvalidParameterValue)."), Exit.NOT_DONE, "InvalidParameterValue"),
     ],

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.permissions.granted import Matrix
 
 FILE = Path(__file__).with_name("recorded.json")
-PAGE = ROOT / "docs" / "permissions.md"
+PAGE = ROOT / "docs" / "reference" / "permissions.md"
 STAGE = "local"  # the stage that is recorded; the others' functions have the same roles
 # Granted, and not seen in a run of everything: patterns of function, action and resource, with what it is for and where it is proved.
 UNSEEN: dict[tuple[str, str, str], str] = {

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Given to clients and operators, in whose answers they stand; no message dies of them.
-NO_DEATH = "docs/http.md"
+NO_DEATH = "docs/reference/http.md"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -45,7 +45,7 @@ def test_every_error_stands_on_the_page() -> None:
 
 def test_every_reason_that_the_code_gives_is_explained_to_those_who_meet_it() -> None:
     pages = "".join(
-        (ROOT / page).read_text(encoding="utf-8") for page in ("docs/messages.md", NO_DEATH, "events/README.md")
+        (ROOT / page).read_text(encoding="utf-8") for page in ("docs/reference/messages.md", NO_DEATH, "events/README.md")
     )
     assert [reason for reason in reasons() if f"`{reason}`" not in pages] == []
 
