@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from infra.app import build, new_app
+from infra.app import hollow, template_of
 from infra.packaging.built import BUILD
 from infra.stage.identity import Identity
 from infra.stage.settings import load_stage, read_context
@@ -54,15 +54,8 @@ def synthesise(stage: Stage, folder: Path = FOLDER) -> Audited:
     """Write the template of a stage's registered workers into a folder."""
     from functions.registry import WORKERS  # noqa: PLC0415 - rules and exceptions do not need the product
 
-    def package(module: str) -> Path:
-        asset = folder / "assets" / module
-        asset.mkdir(parents=True, exist_ok=True)
-        (asset / "module.txt").write_text(module, encoding="utf-8")
-        return asset
-
-    app = new_app()
-    stack = build(app, WORKERS, stage, package)
-    return write(stage.name, app.synth().get_stack_by_name(stack.stack_name).template, folder, retain=stage.retain)
+    template = template_of(stage, WORKERS, hollow(folder / "assets"))
+    return write(stage.name, template, folder, retain=stage.retain)
 
 
 def write(name: str, template: object, folder: Path, *, retain: bool = False) -> Audited:

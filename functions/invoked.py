@@ -1,4 +1,4 @@
-"""What every function that runs no job does around its work: it connects its parts once, and tells its metrics each time."""
+"""How functions that run no job are invoked: their parts are connected once, their metrics told each time, streams read."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from shared.errors import EventError
 from shared.settings import Settings
 
 if TYPE_CHECKING:
@@ -39,3 +40,23 @@ def invoked(telemetry: Telemetry, context: Any) -> Iterator[None]:  # noqa: ANN4
         yield
     finally:
         telemetry.flush()
+
+
+def new_images(event: object, table: str, *kinds: str) -> list[dict[str, Any]]:
+    """The items of a table as some kinds of changes left them (INSERT, MODIFY), in the order of the stream.
+
+    Raises:
+        EventError: the event is not from a DynamoDB stream, or from one without new images.
+    """
+    records = event.get("Records") if isinstance(event, dict) else None
+    if not isinstance(records, list) or not records:
+        message = f"The event holds no list `Records` with entries: map this function to the stream of {table}."
+        raise EventError(message)
+    if any(record.get("eventSource") != "aws:dynamodb" for record in records):
+        message = f"A record does not come from a DynamoDB stream: map this function to the stream of {table}."
+        raise EventError(message)
+    try:
+        return [record["dynamodb"]["NewImage"] for record in records if record["eventName"] in kinds]
+    except KeyError as error:
+        message = f"A record holds no {error.args[0]}: let the stream of {table} bring new images."
+        raise EventError(message) from error

@@ -9,8 +9,7 @@ from __future__ import annotations
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
-from functions.invoked import invoked, once
-from functions.stream import new_images
+from functions.invoked import invoked, new_images, once
 from shared.backends.aws import client
 from shared.backends.dynamodb.outbox import DynamoDBOutbox, read_waiting
 from shared.backends.dynamodb.unended import DynamoDBUnended

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
-from functions.invoked import invoked, once
-from functions.stream import new_images
+from functions.invoked import invoked, new_images, once
 from shared.backends.aws import client
 from shared.backends.dynamodb.job_record_item import read_place
 from shared.backends.dynamodb.parts import DynamoDBParts

@@ -57,7 +57,10 @@ def page() -> str:
         "A stage": (Stage, "An entry of `stages`; its key is the stage's name."),
         "A size": (Size, '`sizes` of a stage: by worker, or `"front-door"`.'),
         "The identity of clients": (Identity, "`identity` of a stage. Without it there is no front door."),
-        "A network of your own": (ExistingNetwork, "`network` of a stage ([bring your own](../how-to/bring-your-own.md))."),
+        "A network of your own": (
+            ExistingNetwork,
+            "`network` of a stage ([bring your own](../how-to/bring-your-own.md)).",
+        ),
         "Thresholds of alarms": (AlarmSettings, "`alarms` of a stage ([alarms](alarms.md)). Shares are percent."),
     }
     declared: dict[str, tuple[Mapping[str, Any], Mapping[str, str], str]] = {

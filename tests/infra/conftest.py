@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.app import build, new_app
+from infra.app import build, hollow, new_app, template_of
 from infra.assembly import synthesise, template_path
 from tests.infra.declared import ADDED, STAGE, WORKERS
 from tests.infra.walk import Walk
@@ -25,14 +25,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Assets that hold next to nothing, so that a synth takes seconds."""
-
-    def directory(module: str) -> Path:
-        path = tmp_path_factory.getbasetemp() / "assets" / module
-        path.mkdir(parents=True, exist_ok=True)
-        (path / "module.txt").write_text(module)
-        return path
-
-    return directory
+    return hollow(tmp_path_factory.getbasetemp() / "assets")
 
 
 @pytest.fixture(scope="session")
@@ -40,9 +33,7 @@ def synth(package: Callable[[str], Path]) -> Synth:
     """Synthesises the one stack of some workers in this process."""
 
     def of(stage: Stage, workers: Iterable[Worker]) -> Walk:
-        app = new_app()
-        stack = build(app, workers, stage, package)
-        return Walk(stage.name, app.synth().get_stack_by_name(stack.stack_name).template)
+        return Walk(stage.name, template_of(stage, workers, package))
 
     return of
 

@@ -2988,7 +2988,7 @@ MUTANTS = (
     ),
     Mutant(
         "a stream without new images is refused",
-        "functions/stream.py",
+        "functions/invoked.py",
         "    except KeyError as error:",
         "    except ImportError as error:",
         "tests/functions/test_outbox_relay.py",

@@ -45,7 +45,8 @@ def test_every_error_stands_on_the_page() -> None:
 
 def test_every_reason_that_the_code_gives_is_explained_to_those_who_meet_it() -> None:
     pages = "".join(
-        (ROOT / page).read_text(encoding="utf-8") for page in ("docs/reference/messages.md", NO_DEATH, "events/README.md")
+        (ROOT / page).read_text(encoding="utf-8")
+        for page in ("docs/reference/messages.md", NO_DEATH, "events/README.md")
     )
     assert [reason for reason in reasons() if f"`{reason}`" not in pages] == []
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from functions.registry import WORKERS
-from infra.app import build, new_app
+from infra.app import hollow, template_of
 from infra.stage.identity import Identity
 from infra.stage.settings import Stage
 from shared.worker import Worker
@@ -17,8 +17,6 @@ from watch.healthy import healthy
 from watch.usual import DAY
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from watch.template import Template
 
 STAGE = Stage(name="dev", identity=Identity(issuer="https://login.example.com", audience=("operations",)))
@@ -29,17 +27,7 @@ RESERVED = Worker("reserved", (PAYING.jobs[1],), reserved_concurrency=20)
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
     """Synthesised in this process, with assets that hold next to nothing."""
-
-    def package(module: str) -> Path:
-        path = tmp_path_factory.getbasetemp() / "assets" / module
-        path.mkdir(parents=True, exist_ok=True)
-        (path / "module.txt").write_text(module)
-        return path
-
-    app = new_app()
-    stack = build(app, (*WORKERS, RESERVED), STAGE, package)
-    found: Template = app.synth().get_stack_by_name(stack.stack_name).template
-    return found
+    return template_of(STAGE, (*WORKERS, RESERVED), hollow(tmp_path_factory.getbasetemp() / "assets"))
 
 
 @pytest.fixture(scope="session")
