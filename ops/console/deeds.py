@@ -29,7 +29,7 @@ class StoppedError(CommandError):
 
 
 @dataclass(slots=True)
-class Deed:
+class Underway:
     """Something under way, or over.
 
     Attributes:
@@ -84,7 +84,7 @@ class Deed:
             message = "Stopped by hand: what is done is done, the rest is untouched."
             raise StoppedError(message)
 
-    def run(self, work: Callable[[Deed], Any]) -> None:
+    def run(self, work: Callable[[Underway], Any]) -> None:
         """Do it, in the thread that calls."""
         try:
             with explained():
@@ -102,12 +102,12 @@ class Deeds:
     """The deeds of one run of the console, the newest last; old ones are forgotten."""
 
     def __init__(self) -> None:
-        self._deeds: OrderedDict[str, Deed] = OrderedDict()
+        self._deeds: OrderedDict[str, Underway] = OrderedDict()
         self._lock = threading.Lock()
 
-    def begin(self, title: str, kind: str, told: io.StringIO, work: Callable[[Deed], Any]) -> Deed:
+    def begin(self, title: str, kind: str, told: io.StringIO, work: Callable[[Underway], Any]) -> Underway:
         """Begin a deed; `work` is given it, to note how it stands, and gives what it has found."""
-        deed = Deed(secrets.token_hex(8), title, kind, told)
+        deed = Underway(secrets.token_hex(8), title, kind, told)
         with self._lock:
             self._deeds[deed.name] = deed
             for most, is_look in ((FEW_KEPT, True), (MOST_KEPT, False)):
@@ -117,12 +117,12 @@ class Deeds:
         threading.Thread(target=deed.run, args=(work,), name=f"deed {kind}", daemon=True).start()
         return deed
 
-    def get(self, name: str) -> Deed | None:
+    def get(self, name: str) -> Underway | None:
         """The deed of that name."""
         with self._lock:
             return self._deeds.get(name)
 
-    def all(self, *kinds: str) -> list[Deed]:
+    def all(self, *kinds: str) -> list[Underway]:
         """Those of these kinds, the newest first."""
         with self._lock:
             return [deed for deed in reversed(self._deeds.values()) if deed.kind in kinds]

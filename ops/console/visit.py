@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response
 
+from ops.console.filters import lasting, moment, number
 from ops.console.guard import FORM_FIELD
 from ops.exits import CommandError, Exit
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent
 LIVE = "X-Part"  # a live part of a page is asked for with it; the answer says with OVER that nothing more will come
 OVER = "X-Over"
-MINUTE, HOUR, DAY = 60, 3600, 86400
 DIGITS = 9
 PAGES = (
     ("/", "Stack"),
@@ -53,33 +52,6 @@ def _environment() -> Environment:
     )
     made.filters.update(moment=moment, lasting=lasting, number=number)
     return made
-
-
-def moment(value: datetime | str | None) -> str:
-    """A time for people, by UTC."""
-    if value is None or value == "":
-        return "-"
-    try:
-        at = datetime.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        return str(value)
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if at.tzinfo is not None else str(value)
-
-
-def lasting(seconds: float | None) -> str:
-    """How long something lasts, roughly."""
-    if seconds is None:
-        return "-"
-    if seconds < MINUTE:
-        return f"{seconds:.0f} s"
-    if seconds < HOUR:
-        return f"{seconds / MINUTE:.0f} min"
-    return f"{seconds / HOUR:.1f} h" if seconds < DAY else f"{seconds / DAY:.1f} days"
-
-
-def number(value: float | None) -> str:
-    """A count, or a dash where nobody knows."""
-    return "-" if value is None else f"{value:,.0f}"
 
 
 def mark_of(*seen: object) -> str:

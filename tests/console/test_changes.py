@@ -13,7 +13,7 @@ from ops.console.deeds import FEW_KEPT, LOOK, MOST_KEPT
 from ops.console.pages.edit import with_hidden
 from ops.console.pages.letters import pretty
 from ops.exits import CommandError
-from ops.letters.discard import Archive
+from ops.letters.archive import Archive
 from shared.dead_letters.queue import Redrive
 from shared.errors import Unavailable
 from shared.job_record import Status

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pytest
 from botocore.exceptions import ClientError, NoCredentialsError
 
-from functions import payments
 from functions.payments import capture_payment
+from functions.registry import JOB_TYPES
 from ops.exits import CommandError
 from ops.stack.running import Depth, Receiving, Ringing
 from shared.dead_letters.dead_letter import dossier
@@ -177,9 +177,7 @@ def masks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the intent of a capture be masked."""
     declared: Any = capture_payment
     job = replace(declared, payload=Card, lock=None)
-    workers = [replace(payments.WORKER, jobs=(job,))]
-    for module in ("ops.jobs.payloads", "ops.letters.editing", "ops.console.pages.edit"):
-        monkeypatch.setattr(f"{module}.WORKERS", workers)
+    monkeypatch.setitem(JOB_TYPES.by_name, job.name, job)
 
 
 def test_what_is_masked_is_unmasked_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3009,7 +3009,7 @@ MUTANTS = (
     ),
     Mutant(
         "key, payload and result are shown to whoever asks for them alone",
-        "ops/commands/operation.py",
+        "ops/jobs/shown.py",
         "**(private if whole else {}),",
         "**private,",
         "tests/ops/test_operation.py",
@@ -3646,9 +3646,9 @@ MUTANTS = (
     ),
     Mutant(
         "a pause is audited first",
-        "ops/commands/brake.py",
-        "    with audited(tools, stack, Change(wanted.what, worker, brake.why)) as outcome:\n        if not brakes.write",
-        "    if not brakes.write(worker, brake, wanted.seen):\n        raise CommandError('x', Exit.LEFT)\n    with audited(tools, stack, Change(wanted.what, worker, brake.why)) as outcome:\n        if not brakes.write",
+        "ops/stack/brake.py",
+        "    with audited(tools, stack, Change(wanted.what, worker, brake.why)) as ended:\n        if not brakes.write",
+        "    if not brakes.write(worker, brake, wanted.seen):\n        raise CommandError('x', Exit.LEFT)\n    with audited(tools, stack, Change(wanted.what, worker, brake.why)) as ended:\n        if not brakes.write",
         "tests/ops/test_braking.py",
     ),
     Mutant(
@@ -4094,14 +4094,14 @@ MUTANTS = (
     ),
     Mutant(
         "an edited job has a key of its own",
-        "ops/letters/editing.py",
+        "ops/letters/edit.py",
         "edit.message.idempotency_key == dossier.message.idempotency_key:",
         "edit.message.idempotency_key is None:",
         "tests/ops/test_dlq.py",
     ),
     Mutant(
         "no replay begins beside a redrive of AWS's",
-        "ops/letters/replaying.py",
+        "ops/letters/audited_replay.py",
         "    if cancel and redrive.handle is not None:",
         "    if redrive.handle is not None:",
         "tests/ops/test_dlq.py",
@@ -4248,7 +4248,7 @@ MUTANTS = (
     ),
     Mutant(
         "a pause that Lambda does not keep is told",
-        "ops/commands/status.py",
+        "ops/stack/standing.py",
         'if row["brake"]["state"] == "paused" and row["receives"] == "Enabled":',
         "if False:",
         "tests/ops/test_status.py",
@@ -4353,14 +4353,14 @@ MUTANTS = (
     ),
     Mutant(
         "an archive is its owner's alone",
-        "ops/letters/discard.py",
+        "ops/letters/archive.py",
         "            os.fchmod(number, 0o600)\n",
         "",
         "tests/ops/test_dlq.py",
     ),
     Mutant(
         "a line that was cut costs no letter",
-        "ops/letters/discard.py",
+        "ops/letters/archive.py",
         '                self._file.write("\\n")  # whoever wrote before died within a line\n',
         "                pass\n",
         "tests/ops/test_dlq.py",
@@ -4374,7 +4374,7 @@ MUTANTS = (
     ),
     Mutant(
         "people edit the current version of a payload",
-        "ops/letters/editing.py",
+        "ops/letters/edit.py",
         "return upgraded(job, message.version, message.payload)",
         "return message.payload",
         "tests/ops/test_dlq.py",
@@ -5592,14 +5592,14 @@ MUTANTS = (
     ),
     Mutant(
         "a smoke test sees an effect that happened twice",
-        "ops/stack/probes.py",
+        "ops/probes.py",
         'effects = 1 if view.status is not Status.COMPLETED else Sung.model_validate_json(view.result or "").count',
         "effects = 1",
         "tests/ops/test_smoke.py",
     ),
     Mutant(
         "a smoke test takes away its own dead letters alone",
-        "ops/stack/probes.py",
+        "ops/probes.py",
         "mine.get(dossier.message.idempotency_key)",
         'dossier.message.idempotency_key.rpartition("/")[2]',
         "tests/ops/test_smoke.py",
@@ -5614,7 +5614,7 @@ MUTANTS = (
     Mutant(
         "what runs otherwise than deployed is an exit status",
         "ops/commands/deploy_check.py",
-        "if comparison.is_same and not drifts else",
+        "if comparison.is_same and not otherwise else",
         "if comparison.is_same else",
         "tests/ops/test_deploy_check.py",
     ),
@@ -5669,7 +5669,7 @@ MUTANTS = (
     ),
     Mutant(
         "a smoke test's letters are looked for once more",
-        "ops/stack/probes.py",
+        "ops/probes.py",
         "            self._look_for_letters()\n            only = ",
         "            only = ",
         "tests/ops/test_smoke.py",
@@ -5677,8 +5677,8 @@ MUTANTS = (
     Mutant(
         "a parameter that a deploy would keep is told",
         "ops/commands/deploy_check.py",
-        "drifts = [*_drifts(stack, tools), *_kept_parameters(stack, wanted)]",
-        "drifts = [*_drifts(stack, tools)]",
+        "otherwise = [*drifts(stack, tools), *kept_parameters(stack, wanted)]",
+        "otherwise = [*drifts(stack, tools)]",
         "tests/ops/test_deploy_check.py",
     ),
     Mutant(
@@ -5739,7 +5739,7 @@ MUTANTS = (
     ),
     Mutant(
         "what a discard did not try is not told as gone",
-        "ops/letters/throwing.py",
+        "ops/letters/discard.py",
         "return self.asked - self.fates.total() if self.is_over else 0",
         "return self.asked - self.fates.total()",
         "tests/console/test_changes.py",
@@ -5939,5 +5939,12 @@ MUTANTS = (
         "SAMPLE = 500",
         "SAMPLE = 10_000",
         "tests/console/test_pages.py",
+    ),
+    Mutant(
+        "a number out of bounds is refused",
+        "ops/commands/words.py",
+        "        if not least <= number <= most:\n",
+        "        if False:\n",
+        "tests/ops/test_words.py",
     ),
 )

@@ -1,6 +1,6 @@
 """Replay and discard of dead letters: counted first, shown as a dry run, agreed to with the number, done behind the pages.
 
-What is done is what the command line does (`ops/letters/replaying.py`, `ops/letters/throwing.py`).
+What is done is what the command line does (`ops/letters/audited_replay.py`, `ops/letters/discard.py`).
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from ops.commands.dlq_look import MOST
-from ops.commands.dlq_words import demand_words, row_of
 from ops.console.looks import AT_ONCE, forget, fresh_look
 from ops.console.pages.letters import ON_A_PAGE, WORDS, chosen, waits
 from ops.exits import CommandError, Exit
+from ops.letters.audited_replay import HINTS, Wanted, audited_replay, summary, would
+from ops.letters.discard import Discarded, Thrower, throw
+from ops.letters.found import MOST, demand_words, row_of
 from ops.letters.replay import CANARY, PATIENCE, RATE, Care
-from ops.letters.replaying import HINTS, Wanted, replayed, summary, would
 from ops.letters.report import Report
-from ops.letters.throwing import Discarded, Thrower, throw
 from ops.letters.verdict import MOST_DEATHS, Fate
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from werkzeug.wrappers import Response
 
-    from ops.console.deeds import Deed
+    from ops.console.deeds import Underway
     from ops.console.visit import Visit
     from ops.letters.selection import Selection
 
@@ -42,7 +41,7 @@ class Counted:
     what: str
     selection: Selection
     worker: str | None
-    look: Deed
+    look: Underway
 
 
 def replay(visit: Visit) -> Response:
@@ -114,10 +113,10 @@ def agree_to_replay(visit: Visit) -> Response:
     tools, told = visit.house.speaking()
     stack, total = visit.stack, len(agreed)
 
-    def work(deed: Deed) -> None:
+    def work(deed: Underway) -> None:
         shown = _Shown(deed, care)
         deed.note(total=total, why=why, stage="begins")
-        report = replayed(wanted, tools, stack, tell=shown.tell)
+        report = audited_replay(wanted, tools, stack, tell=shown.tell)
         deed.facts = {**deed.facts, "stage": _ended(report), "counts": summary(report, watches=care.watches)}
         deed.facts["left"] = [
             {**row_of(each.dossier), "why": each.fate.value, "hint": HINTS.get(each.fate, "")}
@@ -136,7 +135,7 @@ def agree_to_discard(visit: Visit) -> Response:
     stack, found = visit.stack, counted.look.found.found
     archive = _archive(visit)
 
-    def work(deed: Deed) -> None:
+    def work(deed: Underway) -> None:
         kept = {"archive": str(archive)}
         deed.note(total=len(found), why=why, stage="archives and discards", counts=kept)
 
@@ -189,7 +188,7 @@ def _archive(visit: Visit) -> Path:
 class _Shown:
     """Shows how a replay stands, over the reports of all its workers."""
 
-    def __init__(self, deed: Deed, care: Care) -> None:
+    def __init__(self, deed: Underway, care: Care) -> None:
         self._deed, self._care = deed, care
         self._reports: list[Report] = []
 

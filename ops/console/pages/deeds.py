@@ -9,7 +9,7 @@ from werkzeug.wrappers import Response
 from ops.exits import CommandError, Exit
 
 if TYPE_CHECKING:
-    from ops.console.deeds import Deed
+    from ops.console.deeds import Underway
     from ops.console.visit import Visit
 
 CHANGES = ("replay", "discard")
@@ -39,7 +39,7 @@ def alive(visit: Visit) -> Response:
     return Response("yes", mimetype="text/plain")
 
 
-def _named(visit: Visit, name: str) -> Deed:
+def _named(visit: Visit, name: str) -> Underway:
     deed = visit.house.deeds.get(name)
     if deed is None:
         message = "There is no such change in this run of the console: the audit has those of earlier ones."

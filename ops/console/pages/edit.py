@@ -6,14 +6,14 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from functions.registry import WORKERS
-from ops.commands.dlq_words import one_letter
-from ops.console.deeds import Deed
+from functions.registry import WORKER_OF
+from ops.console.deeds import Underway
 from ops.console.looks import forget, letter
 from ops.console.pages.letters import pretty, waits
 from ops.exits import CommandError, Exit
 from ops.jobs.payloads import shown_payload
-from ops.letters.editing import checked, current_payload, job_of, put
+from ops.letters.edit import checked, current_payload, job_of, put
+from ops.letters.found import one_letter
 from shared.declaring.masked import HIDDEN
 from shared.errors import Malformed
 from shared.strict_json import json_text, read_json
@@ -39,10 +39,10 @@ class Edited:
 def form(visit: Visit, worker: str, name: str) -> Response:
     """The old payload as the current version has it, in a field."""
     found = letter(visit, worker, name)
-    if isinstance(found, Deed):
+    if isinstance(found, Underway):
         return waits(visit, found)
     _, dossier = found
-    types = [job.name for each in WORKERS if each.name == worker for job in each.jobs]
+    types = [job for job, declared in WORKER_OF.items() if declared.name == worker]
     wanted = visit.word("job_type") or (dossier.job_type if dossier.job_type in types else types[0])
     job = job_of(dossier, wanted, worker)
     text = pretty(_shown(dossier, job, current_payload(dossier, job)))
@@ -52,7 +52,7 @@ def form(visit: Visit, worker: str, name: str) -> Response:
 def difference(visit: Visit, worker: str, name: str) -> Response:
     """What the edit would change, checked as the consumer will check it; nothing is sent."""
     found = letter(visit, worker, name)
-    if isinstance(found, Deed):
+    if isinstance(found, Underway):
         found.wait(60)
         found = one_letter([] if found.found is None else found.found.found, name)
     _, dossier = found

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ops.commands.brake import LONGEST, USUAL, Pausing, paused, read_time, resumed
-from ops.commands.status import look, receives
 from ops.console.visit import mark_of
 from ops.exits import CommandError, Exit
+from ops.stack.brake import LONGEST, USUAL, Pausing, paused, read_time, resumed
+from ops.stack.standing import look, receives
 from shared.rounds.brake import Brake, BrakeState
 
 if TYPE_CHECKING:
