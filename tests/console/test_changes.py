@@ -18,7 +18,8 @@ from shared.dead_letters.queue import Redrive
 from shared.errors import Unavailable
 from shared.job_record import Status
 from tests.console.visitor import Visitor, words_of
-from tests.ops.desk import ME, Desk
+from tests.operated import ME
+from tests.ops.desk import Desk
 from tests.ops.letters import UNKNOWN_ORDER, bury, dead, ends_well, operation_of, view, visible
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from shared.job_record import Status
 from shared.outcome import DeadLettered, Failure
 from shared.wire.parsing import read_message
 from tests.dying import Killed, dying
-from tests.ops.desk import ME, Desk
+from tests.operated import ME
+from tests.ops.desk import Desk
 from tests.ops.letters import (
     QUEUE,
     TRANSIENT,

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 
 from ops.exits import Exit
 from shared.job_record import Replayed, Status
 from shared.outcome import Failure
-from tests.ops.desk import ME, Desk
+from tests.operated import ME
 from tests.ops.test_operation import FAILURE, ID, RECORD, VIEW, desk_with
 from tests.world import START
+
+if TYPE_CHECKING:
+    from tests.ops.desk import Desk
 
 SOON = START + timedelta(minutes=1)
 
