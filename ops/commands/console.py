@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,11 +43,10 @@ def add(commands: Commands, everywhere: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, tools: Tools) -> Exit:
-    """Serve the console.
+    """Serve the console until Ctrl-C.
 
     Raises:
         CommandError: the port is taken, or there is no such stack.
-        KeyboardInterrupt: by Ctrl-C, which is how it ends.
     """
     # Only who starts a console needs its libraries.
     from ops.console.server import Served  # noqa: PLC0415
@@ -62,4 +62,9 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
         looks = ", which only looks" if options.read_only else ""
         tools.tell(f"The console of {options.stack}{looks}. Open the address above; Ctrl-C ends it.")
     served.forever()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C ends the process, whatever it waits for
+    under_way = "".join(f"\n  {title}" for title in house.deeds.stop())
+    tools.tell(
+        f"Stopped. Calls to AWS that are under way are waited for, some seconds; Ctrl-C once more ends at once.{under_way}"
+    )
     return Exit.DONE

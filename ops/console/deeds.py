@@ -37,6 +37,7 @@ class Underway:
         facts: what a page shows of it; replaced as a whole, never changed.
         found: what it was to find, when it is over.
         problem: why it did not end well.
+        status: how a command would have ended by it.
     """
 
     name: str
@@ -46,7 +47,7 @@ class Underway:
     facts: dict[str, Any] = field(default_factory=dict)
     found: Any = None
     problem: str | None = None
-    begun: float = 0.0
+    status: Exit = Exit.NOT_DONE
     _over: threading.Event = field(default_factory=threading.Event)
     _stop: threading.Event = field(default_factory=threading.Event)
 
@@ -90,7 +91,7 @@ class Underway:
             with explained():
                 self.found = work(self)
         except CommandError as error:
-            self.problem = str(error)
+            self.problem, self.status = str(error), error.status
         except Exception as error:
             self.problem = NOT_THOUGHT_OF.format(type(error).__name__)
             raise
@@ -121,6 +122,14 @@ class Deeds:
         """The deed of that name."""
         with self._lock:
             return self._deeds.get(name)
+
+    def stop(self) -> list[str]:
+        """Ask all that is under way to stop; give the titles."""
+        with self._lock:
+            under_way = [deed for deed in self._deeds.values() if not deed.is_over]
+        for deed in under_way:
+            deed.stop()
+        return [deed.title for deed in under_way]
 
     def all(self, *kinds: str) -> list[Underway]:
         """Those of these kinds, the newest first."""

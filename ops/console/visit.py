@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from werkzeug.utils import redirect
@@ -17,6 +18,7 @@ from ops.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     import io
+    from collections.abc import Mapping
 
     from werkzeug.wrappers import Request
 
@@ -85,6 +87,24 @@ class Visit:
         """
         return self.house.stack
 
+    def demand_worker(self, name: str) -> None:
+        """Return if the stack runs that worker.
+
+        Raises:
+            CommandError: it runs none of that name, or there is no stack.
+        """
+        stack = self.stack
+        try:
+            stack.workers(name)
+        except CommandError as error:
+            raise CommandError(str(error), Exit.ABSENT) from error
+
+    @property
+    def address(self) -> str:
+        r"""Where this page is, for links to it: within the console whatever was asked for, since `//x` and `/\x` lead elsewhere."""
+        query = self.request.query_string.decode("latin-1")
+        return f"/{quote(self.request.path.lstrip('/'))}{f'?{query}' if query else ''}"
+
     @property
     def is_live(self) -> bool:
         """Whether only the live part of the page is asked for."""
@@ -94,6 +114,10 @@ class Visit:
         """What was said under that name, in the form or else in the address; None where nothing."""
         given = self.request.form.get(name) or self.request.args.get(name) or ""
         return given.strip() or None
+
+    def typed(self, usual: Mapping[str, str], given: bool) -> dict[str, str]:  # noqa: FBT001 - whether anything was
+        """What a form's fields show: what is usual, or what people have just typed into them, if that was given."""
+        return {name: self.request.form.get(name, "") if given else text for name, text in usual.items()}
 
     def need(self, name: str, told: str) -> str:
         """The same, where it must be said.
@@ -136,7 +160,7 @@ class Visit:
             pages=PAGES,
             here=next((page for begin, page in BELOW if path.startswith(begin)), "/"),
             layout="part.html" if self.is_live else "page.html",
-            address=self.request.full_path.rstrip("?"),
+            address=self.address,
             stack_name=self.house.name,
             read_only=self.house.read_only,
             form_field=FORM_FIELD,

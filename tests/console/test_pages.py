@@ -304,6 +304,30 @@ def test_a_job_is_found_by_id_by_key_by_resource_and_by_state(tmp_path: Path) ->
     assert visitor.last.status_code == 409
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/workers/nobody",
+        "/letters?worker=nobody",
+        "/letters/nobody/m1",
+        "/letters/nobody/m1/edit",
+        "/change/replay?worker=nobody&all=1",
+    ],
+)
+def test_a_worker_that_the_stack_does_not_run_is_no_page(tmp_path: Path, path: str) -> None:
+    visitor = Visitor(tmp_path)
+    assert "runs no worker 'nobody'. It runs payments" in words_of(visitor.get(path))
+    assert visitor.last.status_code == 404
+
+
+def test_what_a_look_was_refused_for_is_told_as_a_command_would_end(tmp_path: Path) -> None:
+    desk = Desk()
+    visitor = Visitor(tmp_path, desk)
+    text = words_of(visitor.get("/letters/payments/unknown"))
+    assert "There is no dead letter 'unknown'" in text
+    assert visitor.last.status_code == 404
+
+
 def test_a_job_tells_what_happened_to_it_in_order(tmp_path: Path) -> None:
     desk = Desk()
     bury(desk, "k1")

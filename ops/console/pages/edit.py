@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from functions.registry import WORKER_OF
 from ops.console.deeds import Underway
-from ops.console.looks import forget, letter
+from ops.console.looks import AT_ONCE, forget, letter
 from ops.console.pages.letters import pretty, waits
 from ops.exits import CommandError, Exit
 from ops.jobs.payloads import shown_payload
@@ -82,13 +82,27 @@ def agree(visit: Visit) -> Response:
     if not isinstance(edited, Edited):
         message = "This is another plan than what was shown: edit again. Nothing was changed."
         raise CommandError(message, Exit.REFUSED)
-    try:
-        put(visit.tools, visit.stack, edited.found, edited.edit, why)
-    except Exception:
-        plans.keep(edited, name)  # it may be said again: the same job is sent under the same key, or the letter is gone
-        raise
+    tools, told = visit.house.speaking()
+    stack, operation = visit.stack, edited.edit.operation
+
+    def work(deed: Underway) -> None:
+        deed.facts = {"why": why, "stage": "sends the new job"}
+        try:
+            put(tools, stack, edited.found, edited.edit, why)
+        except Exception:
+            # It may be said again: the same job is sent under the same key, or the letter is gone.
+            plans.keep(edited, name)
+            raise
+        deed.facts = {**deed.facts, "stage": "is over", "counts": {"new_operation": operation}}
+
+    letter_id = edited.found[1].delivery.message_id
+    deed = visit.house.deeds.begin(f"Edit of letter {letter_id}", "edit", told, work)
     forget(visit)
-    return visit.page("edited", operation=edited.edit.operation)
+    if not deed.wait(AT_ONCE):
+        return visit.to(f"/deeds/{deed.name}")
+    if deed.problem is not None:
+        raise CommandError(deed.problem, deed.status)
+    return visit.page("edited", operation=operation)
 
 
 def with_hidden(new: str, shown: str, old: str) -> str:

@@ -89,7 +89,7 @@ def waits(visit: Visit, deed: Underway) -> Response:
     """
     if deed.problem is not None:
         visit.house.looks.clear()
-        raise CommandError(deed.problem)
+        raise CommandError(deed.problem, deed.status)
     return visit.page("waits", over=False, title=deed.title)
 
 
