@@ -92,7 +92,7 @@ class App:
 
 
 def _refused(visit: Visit, code: int, message: str) -> Response:
-    return visit.page("problem", code, message=message, code=code, inside=code != 401)  # noqa: PLR2004 - who is not let in sees no menu
+    return visit.page("problem", code, message=message, inside=code != 401)  # noqa: PLR2004 - who is not let in sees no menu
 
 
 def _file(name: str) -> Response:

@@ -46,7 +46,7 @@ def form(visit: Visit, worker: str, name: str) -> Response:
     wanted = visit.word("job_type") or (dossier.job_type if dossier.job_type in types else types[0])
     job = job_of(dossier, wanted, worker)
     text = pretty(_shown(dossier, job, current_payload(dossier, job)))
-    return visit.page("edit", worker=worker, name=name, text=text, job_type=job.name, types=types, hidden=HIDDEN)
+    return visit.page("edit", text=text, job_type=job.name, types=types, hidden=HIDDEN)
 
 
 def difference(visit: Visit, worker: str, name: str) -> Response:
@@ -69,7 +69,6 @@ def difference(visit: Visit, worker: str, name: str) -> Response:
         lines=lines,
         edit=edit,
         plan=visit.house.plans.keep(Edited(found, edit)),
-        key=edit.message.idempotency_key,
         changed=edit.changed,
     )
 

@@ -28,7 +28,7 @@ def stack(visit: Visit) -> Response:
     rows = [{**row, "told": receives(row)[0], "grave": receives(row)[1]} for row in seen["workers"]]
     picture = drawn(rows, edges, gates, has_door="Api" in deployed.outputs)
     return visit.page(
-        "stack", over=False, picture=picture, rows=rows, gates=gates, edges=edges, knows_gates=seen["gates"] is not None
+        "stack", over=False, picture=picture, rows=rows, gates=gates, knows_gates=seen["gates"] is not None
     )
 
 
