@@ -1,8 +1,9 @@
-"""Which workers are deployed: infra, local and tests read this line; no function does, and it is never packaged."""
+"""Which workers are deployed, and which jobs they declare: infra, ops, local and tests read it; no function does, and it is never packaged."""
 
 from __future__ import annotations
 
 from functions import canary, imports, inventory, invoices, notifications, payments, users
+from shared.job import JobTypes
 
 WORKERS = (
     payments.WORKER,
@@ -13,3 +14,5 @@ WORKERS = (
     imports.WORKER,
     canary.WORKER,
 )
+JOB_TYPES = JobTypes.of(*(job for worker in WORKERS for job in worker.jobs))
+WORKER_OF = {job.name: worker for worker in WORKERS for job in worker.jobs}

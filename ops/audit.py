@@ -32,7 +32,7 @@ class AuditLog(Protocol):
 
 
 @dataclass(slots=True)
-class Outcome:
+class Ended:
     """What is told when a change is over."""
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Change:
 
 
 @contextlib.contextmanager
-def audited(tools: Tools, stack: Deployed, change: Change) -> Iterator[Outcome]:
+def audited(tools: Tools, stack: Deployed, change: Change) -> Iterator[Ended]:
     """Tell of a change before and after it.
 
     Raises:
@@ -73,23 +73,22 @@ def audited(tools: Tools, stack: Deployed, change: Change) -> Iterator[Outcome]:
         "change": tools.tokens(),
     }
 
-    def write(outcome: str, **more: object) -> None:
+    def write(how: str, **more: object) -> None:
         at = tools.clock.now().isoformat()
-        log.write(json.dumps({"at": at, **told, "outcome": outcome, **more}))
+        log.write(json.dumps({"at": at, **told, "outcome": how, **more}))
 
     try:
         write("begins", **_bounded(change.ids))
     except Unavailable as error:
         message = f"Nothing was changed, since the audit cannot be written ({error})."
         raise CommandError(message) from error
-    outcome = Outcome()
-    ended = "broke off"
+    ended, how = Ended(), "broke off"
     try:
-        yield outcome
-        ended = "done"
+        yield ended
+        how = "done"
     finally:
         try:
-            write(ended, counts=outcome.counts, **_bounded(outcome.ids))
+            write(how, counts=ended.counts, **_bounded(ended.ids))
         except Unavailable as error:
             tools.tell(f"The audit has the change's beginning and not its end ({error}).")
 

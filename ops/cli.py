@@ -13,16 +13,27 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from ops.commands import alarms, console, deploy_check, dlq, enqueue, job, locks, operation, smoke, status
-from ops.commands import brake as braking
-from ops.commands.deploy_check import synthesised
+from ops.commands import (
+    alarms,
+    brake,
+    console,
+    deploy_check,
+    dlq,
+    enqueue,
+    job,
+    locks,
+    new_worker,
+    operation,
+    smoke,
+    status,
+)
 from ops.commands.editor import in_editor
 from ops.exits import CommandError, Exit
 from ops.jobs.job_records import DynamoDBJobs
-from ops.new import worker as new_worker
 from ops.stack.aws_running import AwsRunning
 from ops.stack.deployed import find, template_of
 from ops.stack.door import http_status
+from ops.stack.drift import synthesised
 from ops.stack.place import STACK_VARIABLE, USUAL_STACK, go_local, go_to_aws
 from ops.stack.together import side_by_side
 from ops.tools import Tools
@@ -39,7 +50,7 @@ from shared.runtime import producer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = (status, enqueue, operation, job, dlq, braking, locks, alarms, smoke, deploy_check, console, new_worker)
+COMMANDS = (status, enqueue, operation, job, dlq, brake, locks, alarms, smoke, deploy_check, console, new_worker)
 
 BATCH_SECONDS = 10.0  # a batch of large letters, or of fifty records, takes longer than a call of a worker may
 

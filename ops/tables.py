@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -34,7 +35,7 @@ def add_row(table: Table, *cells: str) -> None:
 def failure_of(failure: Failure) -> dict[str, object]:
     """A failure as fields."""
     return {
-        "at": failure.at.isoformat(),
+        "at": text_of(failure.at),
         "reason": failure.reason,
         "error": failure.error,
         "signature": failure.signature,
@@ -62,6 +63,11 @@ def show_failures(tools: Tools, failures: Sequence[Mapping[str, object]]) -> Non
 def text_of(moment: datetime | None) -> str | None:
     """A moment as text."""
     return None if moment is None else moment.isoformat(timespec="seconds")
+
+
+def duration_of(seconds: float | None) -> str:
+    """How long something lasts, or a dash where nobody knows."""
+    return "-" if seconds is None else str(timedelta(seconds=round(seconds)))
 
 
 def in_table(moment: datetime | None) -> str:

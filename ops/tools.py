@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from ops.audit import AuditLog
     from ops.jobs.job_records import Jobs
-    from ops.letters.desk import Mapper
     from ops.stack.deployed import Deployed
     from ops.stack.running import Running
+    from ops.stack.together import Mapper
     from shared.backends.mappings import Mapped
     from shared.clock import Clock, Tokens
     from shared.dead_letters.operator_records import OperatorRecords

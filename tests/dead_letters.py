@@ -18,6 +18,7 @@ from shared.errors import DeadLetter
 from shared.job_record import SYSTEM, Status, record_id
 from shared.producer import Outgoing
 from shared.worker import Worker
+from tests.operated import ME
 from tests.world import Context, FakeClock, Note, World, body, event, note_job
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from shared.backends.memory.database import MemoryDatabase
     from shared.job_record import JobView
     from shared.unit_of_work import UnitOfWork
-
-ME = "arn:aws:sts::000000000000:assumed-role/operator/me"
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -13,20 +13,17 @@ from rich.console import Console
 from functions.lookout import Lookout
 from ops.cli import connected, main
 from ops.exits import Exit
-from ops.stack.aws_running import AwsRunning
 from ops.stack.deployed import Deployed
-from ops.stack.running import Receiving
 from shared.backends.aws import client
 from shared.backends.dynamodb.brakes import DynamoDBBrakes
 from shared.backends.memory.brakes import MemoryMappings
 from shared.backends.redis.connection import Connection
 from shared.backends.redis.gates import RedisGates
 from shared.backends.redis.held_leases import RedisLeases
-from shared.backends.sqs.dead_letters import SqsDeadLetters
 from shared.clock import SystemClock
-from shared.naming import camel
 from shared.rounds.brake_rounds import Controller
 from shared.telemetry import Silent
+from tests.operated import Letters, Looking, outputs_of
 from tests.runbooks import Command, to_type
 
 if TYPE_CHECKING:
@@ -50,28 +47,11 @@ class Clock(SystemClock):
         self.operator.work()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Looking(AwsRunning):
-    """Queues are real; the mapping is the tests' own; the lookout is asked without Lambda; CloudWatch has nothing."""
-
-    mapped: MemoryMappings
-    lookout_of_stack: Lookout
-
-    def receiving(self, worker: str) -> Receiving:
-        return Receiving("Disabled" if self.mapped.running.get(worker) == 0 else "Enabled", None)
+class Unmeasured(Looking):
+    """A stack of which CloudWatch has nothing."""
 
     def measured(self, workers: Sequence[Worker], now: Any) -> Mapping[str, Mapping[str, float]]:
         return {}
-
-    def ask_lookout(self, question: Mapping[str, object]) -> dict[str, Any]:
-        return self.lookout_of_stack.answer(dict(question))
-
-
-class Letters(SqsDeadLetters):
-    """A dead-letter queue at an endpoint that knows no move tasks, and is not asked for any."""
-
-    def redrive(self) -> None:
-        """None runs."""
 
 
 class Operator:
@@ -90,20 +70,15 @@ class Operator:
         logs = client("logs")
         if not logs.describe_log_groups(logGroupNamePrefix=AUDIT)["logGroups"]:
             logs.create_log_group(logGroupName=AUDIT)
-        settings, name = stack.settings, camel(stack.worker.name)
+        settings = stack.settings
         redis = Connection(settings.cache_host, int(settings.cache_port), tls=False, cluster=False)
         brakes = DynamoDBBrakes(client("dynamodb"), settings.jobs_table)
         clock, gates = SystemClock(), RedisGates(redis)
         controller = Controller({}, gates, brakes, self.mapped, clock, Silent())
         self.lookout = Lookout(controller, gates, (), RedisLeases(redis))
-        outputs = {
-            "JobsTable": settings.jobs_table,
-            "AuditLog": AUDIT,
-            "LookoutFunction": "lookout",
-            f"Queue{name}": settings.queues[stack.worker.name],
-            f"DeadLetterQueue{name}": settings.dead_letter_queues[stack.worker.name],
-            f"Mapping{name}": "uuid 20",
-        }
+        name = stack.worker.name
+        queues, dead = ({name: urls[name]} for urls in (settings.queues, settings.dead_letter_queues))
+        outputs = outputs_of(settings.jobs_table, AUDIT, queues, dead)
         self.deployed = Deployed(STACK, outputs)
         self.random = Random(1)  # noqa: S311 - repeatable
 
@@ -137,7 +112,7 @@ class Operator:
             dead_letters=lambda source, dead: Letters(
                 client("sqs", read_seconds=10.0), dead, source, 0, traces_alone=True
             ),
-            running=lambda deployed: Looking(deployed, mapped=self.mapped, lookout_of_stack=self.lookout),
+            running=lambda deployed: Unmeasured(deployed, receives=self.receives, lookout=self.lookout.answer),
         )
         status = main([word for word in words if word != "--watch" or words[0] != "status"], tools)
         self.told = out.getvalue()
@@ -162,8 +137,12 @@ class Operator:
 
     def work(self) -> None:
         """Let the stack do what waits, unless its worker is paused."""
-        if self.mapped.running.get(self.stack.worker.name) != 0:
+        if self.receives(self.stack.worker.name):
             self.stack.run()
+
+    def receives(self, worker: str) -> bool:
+        """Whether a worker is not paused."""
+        return self.mapped.running.get(worker) != 0
 
     def is_through(self) -> None:
         """See that no command of the page is left.

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ops.commands.agreement import agreed
-from ops.commands.dlq_look import MOST, found_in
-from ops.commands.dlq_words import demand_words, row_of, selection_of
+from ops.commands.dlq_words import found_in, selection_of
 from ops.exits import Exit
 from ops.explained import explained
-from ops.letters.discard import Thrown
-from ops.letters.throwing import Thrower, throw
+from ops.letters.discard import Thrower, Thrown, throw
+from ops.letters.found import MOST, demand_words, row_of
 
 if TYPE_CHECKING:
     import argparse

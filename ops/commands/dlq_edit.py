@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ops.commands.dlq_look import MOST, found_in
-from ops.commands.dlq_words import one_letter
+from ops.commands.dlq_words import found_in
 from ops.commands.enqueue import payload_text
 from ops.exits import Exit
 from ops.explained import explained
 from ops.jobs.payloads import shown_payload
-from ops.letters.editing import checked, current_payload, job_of, put
+from ops.letters.edit import checked, current_payload, job_of, put
+from ops.letters.found import MOST, one_letter
 from shared.strict_json import indented
 
 if TYPE_CHECKING:

@@ -2,78 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from functions.registry import WORKERS
-from ops.commands.dlq_words import desks, one_letter, row_of, selection_of
+from ops.commands.dlq_words import found_in
 from ops.exits import CommandError, Exit
-from ops.explained import explained
-from ops.jobs.payloads import shown_payload
-from ops.letters.discard import Archive
+from ops.letters.archive import Archive
 from ops.letters.dossier import grouped
-from ops.tables import add_row, failure_of, in_table, show_failures, table_of, text_of
-from shared.dead_letters.dead_letter import Death, folded_in
-from shared.errors import Malformed, NewerVersion
-from shared.job import JobTypes
-from shared.pipeline.run import read_run
+from ops.letters.found import MOST, TOLD, described, one_letter, row_of
+from ops.tables import add_row, in_table, show_failures, table_of, text_of
 
 if TYPE_CHECKING:
     import argparse
 
-    from ops.letters.desk import Desk
-    from ops.letters.dossier import Dossier
-    from ops.letters.selection import Selection
-    from ops.stack.deployed import Deployed
     from ops.tools import Tools
 
 SHOWN_ID = 13  # characters of a message id, which name it well enough
-MOST = 10_000
-JOB_TYPES = JobTypes.of(*(job for worker in WORKERS for job in worker.jobs))
-TOLD = {
-    Death.FAILED: "failed",
-    Death.NEVER_ATTEMPTED: "never attempted",
-    Death.SILENT: "silent",
-    Death.ENDED: "ended well",
-}
-
-
-def found_in(options: argparse.Namespace, tools: Tools, most: int) -> tuple[list[tuple[Desk, Dossier]], bool]:
-    """The letters that are meant, of all workers that are meant; and whether there may be more.
-
-    Raises:
-        CommandError: AWS does not answer, or refuses.
-    """
-    selection = selection_of(options)
-    with explained():
-        stack = tools.deployed(options.stack)
-    return found_by(tools, stack, selection, options.worker, most)
-
-
-def found_by(
-    tools: Tools, stack: Deployed, selection: Selection, worker: str | None, most: int
-) -> tuple[list[tuple[Desk, Dossier]], bool]:
-    """The letters that are chosen, all where nothing chooses; of all workers, or of one. And whether there may be more.
-
-    At most `most` letters a worker are read.
-
-    Raises:
-        CommandError: there is no such worker, or AWS does not answer, or refuses.
-    """
-    found: list[tuple[Desk, Dossier]] = []
-    cut = False
-    with explained(), tools.side_by_side() as mapper:
-        for desk in desks(worker, tools, stack, mapper):
-            with tools.busy(f"Reading the dead letters of {desk.worker} ..."):
-                survey = desk.look(most)
-            cut = cut or survey.cut
-            alone = replace(desk, side_by_side=map)  # for whoever goes on with it
-            found += [
-                (alone, dossier) for dossier in survey.dossiers if selection.is_empty or selection.chooses(dossier)
-            ]
-    return found, cut
 
 
 def run_list(options: argparse.Namespace, tools: Tools) -> Exit:
@@ -169,62 +113,6 @@ def run_export(options: argparse.Namespace, tools: Tools) -> Exit:
         raise CommandError(message, Exit.REFUSED) from error
     tools.show({"exported": len(found), "file": options.file, "cut": cut}, as_json=options.json)
     return Exit.DONE
-
-
-def described(dossier: Dossier, *, whole: bool) -> dict[str, object]:
-    """All that is known of a letter. Key and payload may hold what is personal: only if `whole`, and masked fields never."""
-    view, facts, letter = dossier.view, dossier.facts, dossier.delivery
-    own = {name for name in letter.attributes if name != "tahan.dead-letter"} | folded_in(letter).keys()
-    private: dict[str, object] = {}
-    if whole:
-        message = dossier.message
-        # A body that nobody can read may hold anything: its size and its hash tell it from others.
-        private = {
-            "idempotency_key": None if message is None else message.idempotency_key,
-            "payload": None if message is None else shown_payload(message.job_type, message.payload),
-        }
-    return {
-        **row_of(dossier),
-        "came_by": f"{dossier.kind.value}: {MEANS[dossier.kind]}",
-        "problem": dossier.problem,
-        "error": facts.get("error"),
-        "dependency": facts.get("dependency"),
-        "first_failure": facts.get("first_failure"),
-        "last_failure": facts.get("last_failure"),
-        "received": letter.receive_count,
-        "sent_at": text_of(letter.sent_at),
-        "group": letter.group,
-        "attributes": ", ".join(sorted(own)) or None,
-        "resource": _resource(dossier),
-        "trace_id": dossier.trace,
-        "xray": letter.trace,
-        "job_id": facts.get("job_id"),
-        "job_stands": None if view is None else view.status.value,
-        "replays": None if view is None else view.replays,
-        "replayed_at": None if view is None or view.replayed is None else text_of(view.replayed.at),
-        "replayed_by": None if view is None or view.replayed is None else view.replayed.by,
-        "body_bytes": len(letter.body.encode(errors="surrogatepass")),
-        "body_sha256": dossier.body_hash,
-        **private,
-        "failures": [] if view is None else [failure_of(failure) for failure in view.failures],
-    }
-
-
-MEANS = {
-    Death.FAILED: "the consumer sent it, with its reason",
-    Death.NEVER_ATTEMPTED: "SQS moved it, and no attempt was ever made: throttled, or killed before the claim",
-    Death.SILENT: "SQS moved it after attempts that ended without a word",
-    Death.ENDED: "SQS moved it, and its job had ended: a duplicate",
-}
-
-
-def _resource(dossier: Dossier) -> str | None:
-    """What the job works on, as log lines name it: hashes of its lock keys."""
-    try:
-        run = read_run(dossier.delivery, JOB_TYPES, datetime.max.replace(tzinfo=UTC))
-    except (Malformed, NewerVersion):
-        return None
-    return " ".join(run.resources) or None
 
 
 def _tell_cut(tools: Tools, *, cut: bool, found: int) -> None:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ops.commands.dlq_look import MOST, described, found_in
-from ops.commands.dlq_words import demand_words, row_of, selection_of
+from ops.commands.dlq_words import found_in, selection_of
 from ops.exits import CommandError, Exit
 from ops.explained import explained
+from ops.letters.audited_replay import HINTS, Wanted, audited_replay, summary, would
+from ops.letters.found import MOST, demand_words, described, row_of
 from ops.letters.replay import Care
-from ops.letters.replaying import HINTS, Wanted, replayed, summary, would
 from ops.letters.report import Report, Stop
 from ops.letters.verdict import GONE, MOST_DEATHS, Fate
 from ops.tables import show_failures
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
         return _preview(options, tools, care)
     wanted = Wanted(selection, options.worker, care, options.why, options.cancel_aws_redrive)
     with explained(), _Bar(tools) as bar:
-        whole = replayed(wanted, tools, tools.deployed(options.stack), bar.begin, bar.tell)
+        whole = audited_replay(wanted, tools, tools.deployed(options.stack), bar.begin, bar.tell)
     return _told(whole, options, tools)
 
 

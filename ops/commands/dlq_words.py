@@ -1,22 +1,44 @@
-"""What the commands of the desk share: which workers and letters are meant, and how letters are shown."""
+"""How letters are named in words, and found by them; the commands of the desk share it."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ops.exits import CommandError, Exit
-from ops.letters.desk import Desk
+from ops.explained import explained
+from ops.letters.found import found_by
 from ops.letters.selection import Selection
-from ops.tables import text_of
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
-    from ops.letters.desk import Mapper
+    from ops.letters.desk import Desk
     from ops.letters.dossier import Dossier
-    from ops.stack.deployed import Deployed
     from ops.tools import Tools
+
+ID = "beginning of a message id, an operation id or a record's key"
+
+
+def add_worker(parser: argparse._ActionsContainer) -> None:
+    """Add the word that names whose letters are meant."""
+    parser.add_argument("--worker", metavar="NAME", help="whose dead letters; by default those of all workers")
+
+
+def add_selection(parser: argparse.ArgumentParser, *, places: bool = True) -> None:
+    """Add the words that choose letters; without places none is named by its id."""
+    group = parser.add_argument_group("which letters: all that is said must hold")
+    if places:
+        group.add_argument("ids", nargs="*", metavar="ID", help=ID)
+    else:
+        group.set_defaults(ids=[])
+    group.add_argument("--group", metavar="SIGNATURE", help="as `dlq groups` tells it")
+    group.add_argument("--job-type", metavar="NAME")
+    group.add_argument("--reason", metavar="CODE")
+    group.add_argument("--since", type=_moment, metavar="ISO", help="died at that time or later, with its zone")
+    group.add_argument("--until", type=_moment, metavar="ISO", help="died at that time or before")
+    group.add_argument("--all", action="store_true", dest="everything", help="every letter")
+    add_worker(group)
 
 
 def selection_of(options: argparse.Namespace) -> Selection:
@@ -39,64 +61,21 @@ def selection_of(options: argparse.Namespace) -> Selection:
     )
 
 
-def demand_words(selection: Selection) -> None:
-    """Refuse to change what nobody has named.
+def found_in(options: argparse.Namespace, tools: Tools, most: int) -> tuple[list[tuple[Desk, Dossier]], bool]:
+    """The letters that are meant, of all workers that are meant; and whether there may be more.
 
     Raises:
-        CommandError: with what can be said.
+        CommandError: AWS does not answer, or refuses.
     """
-    if selection.is_empty:
-        message = "Say which letters: an ID, --group, --job-type, --reason, --since or --until, or --all."
-        raise CommandError(message, Exit.REFUSED)
+    selection = selection_of(options)
+    with explained():
+        stack = tools.deployed(options.stack)
+    return found_by(tools, stack, selection, options.worker, most)
 
 
-def desks(worker: str | None, tools: Tools, stack: Deployed, side_by_side: Mapper = map) -> list[Desk]:
-    """The desk of this worker, or those of all.
-
-    Raises:
-        CommandError: there is no such worker.
-    """
-    workers = stack.workers() if worker is None else stack.workers(worker)
-    records = tools.operator(stack.jobs_table)
-    return [
-        Desk(
-            each.name,
-            tools.dead_letters(stack.queue_of(each.name), stack.dead_letters_of(each.name)),
-            records,
-            tools.clock,
-            side_by_side,
-        )
-        for each in workers
-    ]
-
-
-def one_letter(found: Sequence[tuple[Desk, Dossier]], name: str) -> tuple[Desk, Dossier]:
-    """The one letter that was found.
-
-    Raises:
-        CommandError: there is none, or more than one.
-    """
-    if not found:
-        message = f"There is no dead letter {name!r} at this moment: somebody else may be looking at it for a minute."
-        raise CommandError(message, Exit.ABSENT)
-    if len(found) > 1:
-        names = "".join(f"\n  {desk.worker} {dossier.delivery.message_id}" for desk, dossier in found)
-        message = f"{name!r} may mean any of these, say more of it:{names}"
-        raise CommandError(message, Exit.REFUSED)
-    return found[0]
-
-
-def row_of(dossier: Dossier) -> dict[str, object]:
-    """A letter in a list; nothing personal."""
-    return {
-        "message_id": dossier.delivery.message_id,
-        "worker": dossier.worker,
-        "job_type": dossier.job_type,
-        "died_at": text_of(dossier.died_at),
-        "came_by": dossier.kind.value,
-        "reason": dossier.reason,
-        "signature": dossier.signature,
-        "attempts": dossier.attempts,
-        "deaths": dossier.death,
-        "operation_id": dossier.operation,
-    }
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        message = "say in which zone"
+        raise ValueError(message)
+    return moment

@@ -7,9 +7,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from functions.registry import WORKERS
+from functions.registry import JOB_TYPES, WORKER_OF
+from ops.commands.words import command
 from ops.exits import CommandError, Exit
 from ops.explained import explained
+from ops.jobs.payloads import refusal
 from shared.errors import Malformed, NewerVersion
 from shared.job import JobTypes, Unique
 from shared.job_record import SYSTEM, operation_id, record_id
@@ -23,15 +25,16 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
+    from ops.commands.words import Commands
     from ops.tools import Tools
     from shared.job import Job
     from shared.worker import Worker
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], everywhere: argparse.ArgumentParser) -> None:
+def add(commands: Commands, everywhere: argparse.ArgumentParser) -> None:
     """Add the command."""
     about = "put a job on its worker's queue"
-    parser = commands.add_parser("enqueue", help=about, description=about.capitalize(), parents=[everywhere])
+    parser = command(commands, everywhere, "enqueue", about, run)
     parser.add_argument("job_type", metavar="JOB_TYPE", help="as it is declared; an unknown one lists those that are")
     parser.add_argument("--key", required=True, help="the idempotency key: names the intent, and one key is one job")
     source = parser.add_mutually_exclusive_group()
@@ -48,7 +51,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], everywher
     parser.add_argument("--group", help="message group: order on a FIFO queue, fairness between groups on others")
     parser.add_argument("--tenant", help="whose turn it takes on a standard queue, where no group is named")
     parser.add_argument("--dry-run", action="store_true", help="say what would be sent; asks AWS nothing")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace, tools: Tools) -> Exit:
@@ -76,12 +78,12 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
 
 
 def _declared(name: str) -> tuple[Worker, Job[Any, Any]]:
-    known = {job.name: (worker, job) for worker in WORKERS for job in worker.jobs}
+    known = JOB_TYPES.by_name
     if name in known:
-        return known[name]
+        return WORKER_OF[name], known[name]
     near = difflib.get_close_matches(name, known, n=1)
     meant = f" Did you mean {near[0]}?" if near else ""
-    listed = "".join(f"\n  {job} (worker {worker.name})" for job, (worker, _) in sorted(known.items()))
+    listed = "".join(f"\n  {job} (worker {worker.name})" for job, worker in sorted(WORKER_OF.items()))
     message = f"There is no job type {name!r}.{meant} There are:{listed}"
     raise CommandError(message, Exit.REFUSED)
 
@@ -150,18 +152,6 @@ def _run_at(text: str | None) -> datetime | None:
         raise Malformed("invalid-run-at", f"--run-at {text}: say in which zone, like {text}Z or {text}+01:00")
     check_run_at(moment)
     return moment
-
-
-def refusal(job: Job[Any, Any], error: Malformed) -> str:
-    """What the consumer would have made a dead letter of; values are not repeated."""
-    if error.reason != "invalid-payload":
-        return f"{job.name} would be refused: {error.reason}: {error.detail}"
-    problems = "".join(f"\n  {problem}" for problem in error.detail.split("; "))
-    declared = ", ".join(
-        f"{name}{'' if field.is_required() else ' (may be left out)'}"
-        for name, field in job.payload.model_fields.items()
-    )
-    return f"The payload of {job.name} would be refused:{problems}\nIts fields: {declared or 'none'}"
 
 
 def _fields(message: Message, job: Job[Any, Any], worker: str) -> Mapping[str, object]:

@@ -6,50 +6,45 @@ from typing import TYPE_CHECKING
 
 from ops.commands import job_list
 from ops.commands.agreement import agreed
+from ops.commands.words import command, group, may_change
 from ops.exits import Exit
 from ops.explained import explained
-from ops.jobs.changes import cancelling, done, in_full, job_named, name_of, releasing
+from ops.jobs.changes import cancelling, done, releasing
+from ops.jobs.shown import in_full, job_named, name_of
 from ops.tables import failure_of, show_failures
 from shared.job_record import Status
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
 
+    from ops.commands.words import Commands
     from ops.jobs.changes import Deed
     from ops.jobs.job_records import Seen
     from ops.stack.deployed import Deployed
     from ops.tools import Tools
 
+ID = "operation id (op_...), or the key of the job record"
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], everywhere: argparse.ArgumentParser) -> None:
+
+def add(commands: Commands, everywhere: argparse.ArgumentParser) -> None:
     """Add the group with its commands."""
     about = "look at one job, let it run now, cancel it"
-    inner = commands.add_parser("job", help=about, description=about.capitalize()).add_subparsers(
-        required=True, metavar="COMMAND"
-    )
-
-    def command(name: str, about: str, run: Callable[[argparse.Namespace, Tools], Exit]) -> argparse.ArgumentParser:
-        parser = inner.add_parser(name, help=about, description=about.capitalize(), parents=[everywhere])
-        parser.add_argument("id", metavar="ID", help="operation id (op_...), or the key of the job record")
-        parser.set_defaults(run=run)
-        return parser
-
+    inner = group(commands, "job", about)
     job_list.add(inner, everywhere)
-    show = command("show", "how a job stands, with all its attempts", run_show)
+    show = command(inner, everywhere, "show", "how a job stands, with all its attempts", run_show)
     show.add_argument(
         "--payload", action="store_true", help="show its key, payload and result, too; masked fields stay masked"
     )
-    release = command(
-        "release", "let the next attempt begin at once; whoever held the job commits nothing", run_release
-    )
+    about = "let the next attempt begin at once; whoever held the job commits nothing"
+    release = command(inner, everywhere, "release", about, run_release)
     release.add_argument("--force", action="store_true", help="also while its attempt may still be running")
-    cancel = command("cancel", "end a job as cancelled, if no attempt of it ever began", run_cancel)
+    about = "end a job as cancelled, if no attempt of it ever began"
+    cancel = command(inner, everywhere, "cancel", about, run_cancel)
     cancel.add_argument("--although-begun", action="store_true", help="also a job that has begun, or is a dead letter")
     for parser in (release, cancel):
-        parser.add_argument("--why", required=True, help="for the audit")
-        parser.add_argument("--yes", action="store_true", help="ask nothing")
-        parser.add_argument("--dry-run", action="store_true", help="say what would be done, and change nothing")
+        may_change(parser)
+    for parser in (show, release, cancel):
+        parser.add_argument("id", metavar="ID", help=ID)
 
 
 def run_show(options: argparse.Namespace, tools: Tools) -> Exit:

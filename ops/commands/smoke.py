@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING
 from functions import canary
 from functions.canary import smoke_probe
 from ops.audit import Change, audited
+from ops.commands.words import command
 from ops.exits import CommandError, Exit
 from ops.explained import explained
 from ops.letters.desk import Desk
+from ops.probes import SITUATIONS, Probes, Result
 from ops.stack.door import check_url
-from ops.stack.probes import SITUATIONS, Probes, Result
 from ops.tables import add_row, table_of
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
+    from ops.commands.words import Commands
     from ops.stack.deployed import Deployed
     from ops.tools import Tools
 
@@ -28,10 +30,10 @@ ANONYMOUS = (401, 403)  # an authoriser of tokens says the first, IAM the second
 LONGEST_RUN = 40
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], everywhere: argparse.ArgumentParser) -> None:
+def add(commands: Commands, everywhere: argparse.ArgumentParser) -> None:
     """Add the command."""
     about = "send one of each situation through the stack, and see that each ends as it must"
-    parser = commands.add_parser("smoke", help=about, description=about.capitalize(), parents=[everywhere])
+    parser = command(commands, everywhere, "smoke", about, run)
     parser.add_argument(
         "--timeout", type=int, default=PATIENCE, metavar="S", help=f"seconds to wait, by default {PATIENCE}"
     )
@@ -40,7 +42,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], everywher
         "--token-file", metavar="FILE", help="a caller's token: the front door is then asked with it, too"
     )
     parser.add_argument("--dry-run", action="store_true", help="say what would be sent, and send nothing")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace, tools: Tools) -> Exit:
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
         if api is not None:
             check_url(api)
         probes = _probes(stack, tools)
-        with audited(tools, stack, Change("smoke", probes.name, "a smoke test")) as outcome:
+        with audited(tools, stack, Change("smoke", probes.name, "a smoke test")) as ended:
             try:
                 probes.send()
                 with tools.busy(f"Waiting for {len(SITUATIONS)} probes of run {probes.name} ..."):
@@ -69,9 +70,9 @@ def run(options: argparse.Namespace, tools: Tools) -> Exit:
                 results += _front_door(api, token, tools)
             finally:
                 left = probes.clean()
-                outcome.counts = {"letters_left": left}
+                ended.counts = {"letters_left": left}
             wrong = sum(not result.is_right for result in results)
-            outcome.counts = {"right": len(results) - wrong, "wrong": wrong, "letters_left": left}
+            ended.counts = {"right": len(results) - wrong, "wrong": wrong, "letters_left": left}
     _show(results, probes.name, left, tools, as_json=options.json)
     return Exit.NOT_DONE if wrong else Exit.LEFT if left else Exit.DONE
 

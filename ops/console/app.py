@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from werkzeug.exceptions import HTTPException
-from werkzeug.routing import Map, Rule
+from werkzeug.routing import Map, RequestRedirect, Rule
 from werkzeug.wrappers import Request, Response
 
 from ops.console.deeds import NOT_THOUGHT_OF
@@ -73,12 +73,15 @@ class App:
             self.guard.check(request)
             endpoint, words = self._map.bind_to_environ(request.environ).match()
             with explained():
+                for worker in filter(None, (words.get("worker"), request.args.get("worker"))):
+                    visit.demand_worker(worker)
                 answer: Response = self._pages[endpoint](visit, **words)
                 return answer
         except NotAllowedError as error:
             return _refused(visit, error.code, str(error))
         except HTTPException as error:
-            code = error.code or 500
+            # The router would lead some addresses elsewhere by a redirect: there is no page that wants one.
+            code = 404 if isinstance(error, RequestRedirect) else error.code or 500
             return _refused(visit, code, "There is no such page." if code in {404, 405} else f"{error.name}.")
         except CommandError as error:
             self.house.forget()
@@ -89,7 +92,7 @@ class App:
 
 
 def _refused(visit: Visit, code: int, message: str) -> Response:
-    return visit.page("problem", code, message=message, code=code, inside=code != 401)  # noqa: PLR2004 - who is not let in sees no menu
+    return visit.page("problem", code, message=message, inside=code != 401)  # noqa: PLR2004 - who is not let in sees no menu
 
 
 def _file(name: str) -> Response:

@@ -29,7 +29,7 @@ class StoppedError(CommandError):
 
 
 @dataclass(slots=True)
-class Deed:
+class Underway:
     """Something under way, or over.
 
     Attributes:
@@ -37,6 +37,7 @@ class Deed:
         facts: what a page shows of it; replaced as a whole, never changed.
         found: what it was to find, when it is over.
         problem: why it did not end well.
+        status: how a command would have ended by it.
     """
 
     name: str
@@ -46,7 +47,7 @@ class Deed:
     facts: dict[str, Any] = field(default_factory=dict)
     found: Any = None
     problem: str | None = None
-    begun: float = 0.0
+    status: Exit = Exit.NOT_DONE
     _over: threading.Event = field(default_factory=threading.Event)
     _stop: threading.Event = field(default_factory=threading.Event)
 
@@ -84,13 +85,13 @@ class Deed:
             message = "Stopped by hand: what is done is done, the rest is untouched."
             raise StoppedError(message)
 
-    def run(self, work: Callable[[Deed], Any]) -> None:
+    def run(self, work: Callable[[Underway], Any]) -> None:
         """Do it, in the thread that calls."""
         try:
             with explained():
                 self.found = work(self)
         except CommandError as error:
-            self.problem = str(error)
+            self.problem, self.status = str(error), error.status
         except Exception as error:
             self.problem = NOT_THOUGHT_OF.format(type(error).__name__)
             raise
@@ -102,12 +103,12 @@ class Deeds:
     """The deeds of one run of the console, the newest last; old ones are forgotten."""
 
     def __init__(self) -> None:
-        self._deeds: OrderedDict[str, Deed] = OrderedDict()
+        self._deeds: OrderedDict[str, Underway] = OrderedDict()
         self._lock = threading.Lock()
 
-    def begin(self, title: str, kind: str, told: io.StringIO, work: Callable[[Deed], Any]) -> Deed:
+    def begin(self, title: str, kind: str, told: io.StringIO, work: Callable[[Underway], Any]) -> Underway:
         """Begin a deed; `work` is given it, to note how it stands, and gives what it has found."""
-        deed = Deed(secrets.token_hex(8), title, kind, told)
+        deed = Underway(secrets.token_hex(8), title, kind, told)
         with self._lock:
             self._deeds[deed.name] = deed
             for most, is_look in ((FEW_KEPT, True), (MOST_KEPT, False)):
@@ -117,12 +118,20 @@ class Deeds:
         threading.Thread(target=deed.run, args=(work,), name=f"deed {kind}", daemon=True).start()
         return deed
 
-    def get(self, name: str) -> Deed | None:
+    def get(self, name: str) -> Underway | None:
         """The deed of that name."""
         with self._lock:
             return self._deeds.get(name)
 
-    def all(self, *kinds: str) -> list[Deed]:
+    def stop(self) -> list[str]:
+        """Ask all that is under way to stop; give the titles."""
+        with self._lock:
+            under_way = [deed for deed in self._deeds.values() if not deed.is_over]
+        for deed in under_way:
+            deed.stop()
+        return [deed.title for deed in under_way]
+
+    def all(self, *kinds: str) -> list[Underway]:
         """Those of these kinds, the newest first."""
         with self._lock:
             return [deed for deed in reversed(self._deeds.values()) if deed.kind in kinds]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from ops.console.deeds import Deed, Deeds, Plans
+from ops.console.deeds import Deeds, Plans, Underway
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,7 @@ class House:
     docs: Path
     read_only: bool = False
     deeds: Deeds = field(default_factory=Deeds)
-    looks: dict[str, Deed] = field(default_factory=dict)
+    looks: dict[str, Underway] = field(default_factory=dict)
     plans: Plans = field(default_factory=Plans)
     _known: tuple[float, Deployed, Running] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ops.commands.dlq_look import MOST, found_by
-from ops.commands.dlq_words import one_letter
 from ops.console.deeds import LOOK
+from ops.letters.found import MOST, found_by, one_letter
 from ops.letters.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ops.console.deeds import Deed
+    from ops.console.deeds import Underway
     from ops.console.visit import Visit
     from ops.letters.desk import Desk
     from ops.letters.dossier import Dossier
@@ -32,7 +31,7 @@ class Letters:
     at: float
 
 
-def look(visit: Visit, selection: Selection, worker: str | None, most: int, *, anew: bool = False) -> Deed:
+def look(visit: Visit, selection: Selection, worker: str | None, most: int, *, anew: bool = False) -> Underway:
     """The last look of this kind, which may still be under way; a new one where that is old, or people want it anew."""
     kept = visit.house.looks
     key = f"{selection.told}/{worker}/{most}"
@@ -47,12 +46,12 @@ def look(visit: Visit, selection: Selection, worker: str | None, most: int, *, a
     return deed
 
 
-def fresh_look(visit: Visit, selection: Selection, worker: str | None, most: int) -> Deed:
+def fresh_look(visit: Visit, selection: Selection, worker: str | None, most: int) -> Underway:
     """A look that is begun now."""
     tools, told = visit.house.speaking()
     stack = visit.stack
 
-    def work(_: Deed) -> Letters:
+    def work(_: Underway) -> Letters:
         found, cut = found_by(tools, stack, selection, worker, most)
         return Letters(found, cut, tools.clock.monotonic())
 
@@ -60,7 +59,7 @@ def fresh_look(visit: Visit, selection: Selection, worker: str | None, most: int
     return visit.house.deeds.begin(f"Reading the dead letters of {whose}", LOOK, told, work)
 
 
-def letter(visit: Visit, worker: str, name: str) -> tuple[Desk, Dossier] | Deed:
+def letter(visit: Visit, worker: str, name: str) -> tuple[Desk, Dossier] | Underway:
     """One letter, with its job record as it stands now; or the look for it, where that takes longer.
 
     Raises:
@@ -76,7 +75,7 @@ def letter(visit: Visit, worker: str, name: str) -> tuple[Desk, Dossier] | Deed:
     return one_letter(deed.found.found, name) if deed.found is not None else deed
 
 
-def _is_fresh(visit: Visit, deed: Deed) -> bool:
+def _is_fresh(visit: Visit, deed: Underway) -> bool:
     """Whether it has found something lately: letters go, and the pages hold them whole."""
     return deed.found is not None and visit.tools.clock.monotonic() - deed.found.at <= KEPT_SECONDS
 

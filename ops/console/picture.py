@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from ops.console.filters import number
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -83,7 +85,7 @@ def drawn(
         "outbox",
         height // 2,
         "Outbox",
-        [_five("relayed", edges), f"{_told(edges.get('swept'))} swept, {_told(edges.get('parked'))} parked"],
+        [_five("relayed", edges), f"{number(edges.get('swept'))} swept, {number(edges.get('parked'))} parked"],
         grave="red" if edges.get("parked") else "",
     )
     boxes = [outbox] if door is None else [door, outbox]
@@ -92,8 +94,8 @@ def drawn(
         middle = door.x + door.width // 2
         flows.append(Flow(f"M{middle} {door.y + BOX_HEIGHT} V{outbox.y}", _pace(edges.get("accepted"))))
     placed = _gates(gates, height)
-    for number, row in enumerate(rows):
-        queue, worker, dead = own = _of_worker(row, TOP + number * ROW)
+    for place, row in enumerate(rows):
+        queue, worker, dead = own = _of_worker(row, TOP + place * ROW)
         boxes += own
         done = row["succeeded_5m"]
         flows += [
@@ -112,7 +114,7 @@ def _of_worker(row: dict[str, Any], y: int) -> tuple[Box, Box, Box]:
     queue = _box(
         "queue", y, f"{name} queue", [f"{row['waiting']:,} waiting{later}", age], grave="red" if row["is_late"] else ""
     )
-    done, retried = (_told(row[f"{each}_5m"]) for each in ("succeeded", "retried"))
+    done, retried = (number(row[f"{each}_5m"]) for each in ("succeeded", "retried"))
     worker = _box(
         "worker",
         y,
@@ -122,7 +124,7 @@ def _of_worker(row: dict[str, Any], y: int) -> tuple[Box, Box, Box]:
         grave=row["grave"],
     )
     dead = row["dead_letters"]
-    lines = ["dead letters" if dead else "no dead letters", f"{_told(row['dead_lettered_5m'])} in 5 min"]
+    lines = ["dead letters" if dead else "no dead letters", f"{number(row['dead_lettered_5m'])} in 5 min"]
     return (
         queue,
         worker,
@@ -135,12 +137,12 @@ def _gates(gates: Mapping[str, dict[str, Any]], height: int) -> dict[str, Box]:
     return {
         name: _box(
             "gate",
-            round(step * (number + 0.5) - BOX_HEIGHT / 2),
+            round(step * (place + 0.5) - BOX_HEIGHT / 2),
             name,
             [gate["told"]],
             grave="red" if gate["is_down"] else "",
         )
-        for number, (name, gate) in enumerate(gates.items())
+        for place, (name, gate) in enumerate(gates.items())
     }
 
 
@@ -169,8 +171,4 @@ def _pace(done: float | None, *, moving: int = 0) -> str:
 
 
 def _five(name: str, edges: Mapping[str, float]) -> str:
-    return f"{_told(edges.get(name))} {name} in 5 min"
-
-
-def _told(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}"
+    return f"{number(edges.get(name))} {name} in 5 min"

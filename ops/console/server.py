@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     from ops.console.house import House
 
 HOST = "127.0.0.1"
+IDLE_SECONDS = (
+    60.0  # a page that is open asks every ten seconds at the latest: whoever says nothing for so long is gone
+)
 
 
 class _Quiet(WSGIRequestHandler):
     """Answers and writes no log: a line of it would hold the token."""
 
     protocol_version = "HTTP/1.1"
+    timeout = IDLE_SECONDS
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         pass

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response
 
+from ops.console.filters import lasting, moment, number
 from ops.console.guard import FORM_FIELD
 from ops.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     import io
+    from collections.abc import Mapping
 
     from werkzeug.wrappers import Request
 
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent
 LIVE = "X-Part"  # a live part of a page is asked for with it; the answer says with OVER that nothing more will come
 OVER = "X-Over"
-MINUTE, HOUR, DAY = 60, 3600, 86400
 DIGITS = 9
 PAGES = (
     ("/", "Stack"),
@@ -53,33 +54,6 @@ def _environment() -> Environment:
     )
     made.filters.update(moment=moment, lasting=lasting, number=number)
     return made
-
-
-def moment(value: datetime | str | None) -> str:
-    """A time for people, by UTC."""
-    if value is None or value == "":
-        return "-"
-    try:
-        at = datetime.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        return str(value)
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if at.tzinfo is not None else str(value)
-
-
-def lasting(seconds: float | None) -> str:
-    """How long something lasts, roughly."""
-    if seconds is None:
-        return "-"
-    if seconds < MINUTE:
-        return f"{seconds:.0f} s"
-    if seconds < HOUR:
-        return f"{seconds / MINUTE:.0f} min"
-    return f"{seconds / HOUR:.1f} h" if seconds < DAY else f"{seconds / DAY:.1f} days"
-
-
-def number(value: float | None) -> str:
-    """A count, or a dash where nobody knows."""
-    return "-" if value is None else f"{value:,.0f}"
 
 
 def mark_of(*seen: object) -> str:
@@ -113,6 +87,24 @@ class Visit:
         """
         return self.house.stack
 
+    def demand_worker(self, name: str) -> None:
+        """Return if the stack runs that worker.
+
+        Raises:
+            CommandError: it runs none of that name, or there is no stack.
+        """
+        stack = self.stack
+        try:
+            stack.workers(name)
+        except CommandError as error:
+            raise CommandError(str(error), Exit.ABSENT) from error
+
+    @property
+    def address(self) -> str:
+        r"""Where this page is, for links to it: within the console whatever was asked for, since `//x` and `/\x` lead elsewhere."""
+        query = self.request.query_string.decode("latin-1")
+        return f"/{quote(self.request.path.lstrip('/'))}{f'?{query}' if query else ''}"
+
     @property
     def is_live(self) -> bool:
         """Whether only the live part of the page is asked for."""
@@ -122,6 +114,10 @@ class Visit:
         """What was said under that name, in the form or else in the address; None where nothing."""
         given = self.request.form.get(name) or self.request.args.get(name) or ""
         return given.strip() or None
+
+    def typed(self, usual: Mapping[str, str], given: bool) -> dict[str, str]:  # noqa: FBT001 - whether anything was
+        """What a form's fields show: what is usual, or what people have just typed into them, if that was given."""
+        return {name: self.request.form.get(name, "") if given else text for name, text in usual.items()}
 
     def need(self, name: str, told: str) -> str:
         """The same, where it must be said.
@@ -164,7 +160,7 @@ class Visit:
             pages=PAGES,
             here=next((page for begin, page in BELOW if path.startswith(begin)), "/"),
             layout="part.html" if self.is_live else "page.html",
-            address=self.request.full_path.rstrip("?"),
+            address=self.address,
             stack_name=self.house.name,
             read_only=self.house.read_only,
             form_field=FORM_FIELD,

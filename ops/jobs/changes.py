@@ -1,4 +1,4 @@
-"""One job: found, told in full, let run now, cancelled; for the command line and the console alike. Each change is told to the audit."""
+"""One job let run now, or cancelled; for the command line and the console alike. Each change is told to the audit."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ops.audit import Change, audited
-from ops.commands.operation import described, record_named
 from ops.exits import CommandError, Exit
-from ops.explained import explained
+from ops.jobs.shown import name_of
 from ops.tables import text_of
 from shared.dead_letters.operator_records import Ending
 from shared.errors import ClaimLost
@@ -16,9 +15,7 @@ from shared.job_record import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
-    from ops.jobs.job_records import Seen
     from ops.stack.deployed import Deployed
     from ops.tools import Tools
     from shared.job_record import JobView
@@ -31,39 +28,6 @@ class Deed:
     what: str
     view: JobView
     do: Callable[[], None]
-
-
-def job_named(name: str, tools: Tools, stack: Deployed) -> Seen:
-    """The job of an operation id or a record's key.
-
-    Raises:
-        CommandError: there is none, or the store cannot be asked.
-    """
-    record = record_named(name)
-    with explained():
-        seen = tools.jobs(stack.jobs_table).look(record)
-    if seen is None:
-        message = (
-            "There is no such job: it was never accepted, no worker has begun it yet, or it ended over 30 days ago."
-        )
-        raise CommandError(message, Exit.ABSENT)
-    return seen
-
-
-def name_of(view: JobView) -> str:
-    """The operation id of a job; of one that has none, its record's key."""
-    return view.names.get("operation_id", view.record)
-
-
-def in_full(seen: Seen, now: datetime, *, whole: bool) -> dict[str, object]:
-    """All that is told of a job but its failures. Key, payload and result only if `whole`."""
-    view = seen.view
-    return {
-        **described(seen, now, whole=whole),
-        "replays": view.replays or None,
-        "replayed_at": None if view.replayed is None else text_of(view.replayed.at),
-        "replayed_by": None if view.replayed is None else view.replayed.by,
-    }
 
 
 def releasing(view: JobView, tools: Tools, stack: Deployed, *, although_held: bool) -> Deed:
@@ -121,12 +85,12 @@ def done(deed: Deed, why: str, tools: Tools, stack: Deployed) -> str:
         Unavailable: a store did not answer.
     """
     record = deed.view.record
-    with audited(tools, stack, Change(deed.what, name_of(deed.view), why, [record])) as outcome:
+    with audited(tools, stack, Change(deed.what, name_of(deed.view), why, [record])) as ended:
         try:
             deed.do()
         except ClaimLost as error:
             message = "The job has changed since it was looked at: nothing was done. Look again."
             raise CommandError(message, Exit.LEFT) from error
-        outcome.counts["changed"] = 1
+        ended.counts["changed"] = 1
         now = tools.operator(stack.jobs_table).views([record]).get(record)
     return "gone" if now is None else now.status.value

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from ops.letters.dossier import Dossier, read
 from shared.errors import Refused, Unavailable
@@ -18,8 +18,9 @@ from shared.failpoints import Failpoint, failpoint
 from shared.limits import BATCH_ENTRIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
+    from ops.stack.together import Mapper
     from shared.clock import Clock
     from shared.dead_letters.operator_records import OperatorRecords
     from shared.dead_letters.queue import DeadLetterQueue
@@ -43,14 +44,6 @@ class Survey:
     dossiers: tuple[Dossier, ...]
     cut: bool
     gone: set[str] = field(default_factory=set)
-
-
-class Mapper(Protocol):
-    """Does something for each of some values and gives the results in their order; perhaps side by side, as `map` does not."""
-
-    def __call__(self, work: Callable[[Any], Any], values: Iterable[Any], /) -> Iterable[Any]:
-        """Do the work for each."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

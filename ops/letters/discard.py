@@ -6,16 +6,15 @@
 
 from __future__ import annotations
 
-import json
-import os
-import stat
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Self, TextIO
+from typing import TYPE_CHECKING
 
+from ops.audit import Change, audited
+from ops.exits import CommandError
+from ops.letters.archive import Archive
 from ops.letters.verdict import Fate, Leave, Reopen, Send, Verdict, verdict_on
-from shared.dead_letters.dead_letter import folded_in
 from shared.dead_letters.operator_records import Ending
 from shared.errors import ClaimLost, Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
@@ -27,9 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from ops.audit import Ended
     from ops.letters.desk import Desk
     from ops.letters.dossier import Dossier
-    from shared.delivery import Delivery
+    from ops.stack.deployed import Deployed
+    from ops.tools import Tools
 
 CHUNK = 100
 DISCARDED = Ending(Status.FAILED, json_text({"code": "discarded"}))
@@ -42,63 +43,6 @@ class Thrown(StrEnum):
     UNDER_WAY = "its job is under way"
     CHANGED = "its job changed meanwhile"
     NOT_DELETED = "SQS did not delete it"
-
-
-@dataclass(slots=True)
-class Archive:
-    """A file of JSON Lines, a letter a line, whole: its values are not masked. Only its owner may read it."""
-
-    path: Path
-    _file: TextIO | None = None
-
-    def __enter__(self) -> Self:
-        """Open the file; what stands in it stays, and from now on only its owner may read it.
-
-        Raises:
-            OSError: it cannot be written, or is somebody else's.
-        """
-        number = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-        self._file = os.fdopen(number, "a", encoding="utf-8")
-        found = os.fstat(number)
-        if stat.S_ISREG(found.st_mode):
-            os.fchmod(number, 0o600)
-            if found.st_size and os.pread(number, 1, found.st_size - 1) != b"\n":
-                self._file.write("\n")  # whoever wrote before died within a line
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close it."""
-        if self._file is not None:
-            self._file.close()
-
-    def add(self, dossiers: Sequence[Dossier]) -> None:
-        """Write letters, and have them on the disk.
-
-        Raises:
-            OSError: they may not be there.
-        """
-        assert self._file is not None  # noqa: S101 - entered
-        self._file.writelines(f"{line_of(dossier)}\n" for dossier in dossiers)
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-
-def line_of(dossier: Dossier) -> str:
-    """A letter as a line of JSON, with everything that it needs to be sent once more by any tool."""
-    letter: Delivery = dossier.delivery
-    facts = {
-        "worker": dossier.worker,
-        "message_id": letter.message_id,
-        "body": letter.body,
-        "attributes": {**letter.attributes, **folded_in(letter)},
-        "group": letter.group,
-        "trace": letter.trace,
-        "sequence": letter.sequence,
-        "sent_at": None if letter.sent_at is None else letter.sent_at.isoformat(),
-        "operation_id": dossier.operation,
-        "reason": dossier.reason,
-    }
-    return json.dumps(facts)
 
 
 @dataclass(slots=True)
@@ -175,3 +119,102 @@ class Discard:
         self.fates[fate] += 1
         if fate is not Thrown.DISCARDED:
             self.left.append((dossier, fate))
+
+
+@dataclass(frozen=True, slots=True)
+class Thrower:
+    """What is told of a discard beside its letters: what was chosen in words, why, and the file that keeps it."""
+
+    which: str
+    why: str
+    archive: Path
+
+
+@dataclass(slots=True)
+class Discarded:
+    """What became of the letters that were agreed to."""
+
+    asked: int
+    fates: Counter[Thrown] = field(default_factory=Counter)
+    is_over: bool = False
+
+    @property
+    def missing(self) -> int:
+        """How many were not there any more, or are looked at by somebody else; nobody knows before it is over."""
+        return self.asked - self.fates.total() if self.is_over else 0
+
+    @property
+    def left(self) -> int:
+        """How many are there still."""
+        return self.fates.total() - self.fates[Thrown.DISCARDED]
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """How it ended, in counts."""
+        return {
+            "discarded": self.fates[Thrown.DISCARDED],
+            "left": {fate.value: count for fate, count in self.fates.items() if fate is not Thrown.DISCARDED} or None,
+            "gone_meanwhile": self.missing or None,
+        }
+
+
+def throw(
+    tools: Tools,
+    stack: Deployed,
+    found: Sequence[tuple[Desk, Dossier]],
+    thrower: Thrower,
+    tell: Callable[[Discarded], None] = lambda _: None,
+) -> Discarded:
+    """Archive and discard these letters and no others; `tell` is called with what is done whenever some are.
+
+    Raises:
+        CommandError: the audit or the archive cannot be written; what is not in the archive is untouched.
+        Unavailable: a store did not answer; what is done is done.
+    """
+    whole = Discarded(len(found))
+    ids = [dossier.delivery.message_id for _, dossier in found]
+    with audited(tools, stack, Change("dlq discard", thrower.which, thrower.why, ids)) as told:
+        try:
+            with Archive(thrower.archive) as archive:
+                for desk, only in _by_desk(found):
+                    with tools.busy(f"Archiving and discarding {len(only)} dead letters of {desk.worker} ..."):
+                        _discard(desk, only, archive, whole, told, tell)
+        except OSError as error:
+            message = f"The archive cannot be written ({type(error).__name__}): what is not in it is untouched."
+            raise CommandError(message) from error
+    whole.is_over = True
+    return whole
+
+
+def _discard(  # noqa: PLR0913, PLR0917 - what one worker's letters need, told in one place
+    desk: Desk,
+    only: frozenset[str],
+    archive: Archive,
+    whole: Discarded,
+    told: Ended,
+    tell: Callable[[Discarded], None],
+) -> None:
+    before = Counter(whole.fates)
+
+    def note() -> None:
+        whole.fates = before + discard.fates
+        told.counts = {fate.value: count for fate, count in whole.fates.items()}
+
+    def noted() -> None:
+        note()
+        tell(whole)
+
+    discard = Discard(desk, only, archive, noted)
+    try:
+        discard.run()
+    finally:  # also where it broke off: what is done is done
+        note()
+
+
+def _by_desk(found: Sequence[tuple[Desk, Dossier]]) -> list[tuple[Desk, frozenset[str]]]:
+    names: dict[str, set[str]] = {}
+    desks: dict[str, Desk] = {}
+    for desk, dossier in found:
+        desks[desk.worker] = desk
+        names.setdefault(desk.worker, set()).add(dossier.delivery.message_id)
+    return [(desks[worker], frozenset(chosen)) for worker, chosen in names.items()]

@@ -6,16 +6,23 @@ delete the letter.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from functions.registry import JOB_TYPES, WORKER_OF
+from ops.audit import Change, audited
+from ops.exits import CommandError, Exit
+from ops.jobs.payloads import refusal
+from ops.letters.found import one_letter
 from ops.letters.verdict import Fate, Finish, Leave, Reopen, Send, verdict_on
 from shared.dead_letters.dead_letter import folded_in
 from shared.dead_letters.operator_records import Ending
 from shared.dead_letters.queue import Copy
+from shared.declaring.upgrading import upgraded
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
-from shared.errors import NotSent, Refused
+from shared.errors import ClaimLost, Malformed, NotSent, Refused
 from shared.failpoints import Failpoint, failpoint
 from shared.job import JobTypes
 from shared.job_record import SYSTEM, Status, operation_id, record_id
@@ -32,6 +39,8 @@ if TYPE_CHECKING:
 
     from ops.letters.desk import Desk
     from ops.letters.dossier import Dossier
+    from ops.stack.deployed import Deployed
+    from ops.tools import Tools
     from shared.job import Job
 
 
@@ -144,3 +153,76 @@ def put_in_place(desk: Desk, dossier: Dossier, edit: Edit, gone: set[str]) -> No
 
 def _followed_by(edit: Edit) -> Ending:
     return Ending(Status.FAILED, json_text({"code": "edited", "detail": edit.operation}))
+
+
+def job_of(dossier: Dossier, wanted: str | None, worker: str) -> Job[Any, Any]:
+    """The job type of the new job: the letter's own, or the one that people name for a letter that cannot be read.
+
+    Raises:
+        CommandError: the worker has none of that name.
+    """
+    name = wanted or dossier.job_type
+    declared = WORKER_OF.get(name)
+    if declared is not None and declared.name == worker:
+        return JOB_TYPES.by_name[name]
+    message = f"The worker {worker} has no job type {name!r}: name one with --job-type."
+    raise CommandError(message, Exit.REFUSED)
+
+
+def current_payload(dossier: Dossier, job: Job[Any, Any]) -> str:
+    """The old payload as the new job's version has it; as it is where nothing leads there.
+
+    Raises:
+        CommandError: it is deposited.
+    """
+    message = dossier.message
+    if message is None:
+        return "{}"
+    if Mark.read(message.payload) is not None:
+        text = "The old payload is deposited in S3: give the whole new one with --payload-file, or from standard input."
+        raise CommandError(text, Exit.REFUSED)
+    if message.job_type != job.name or not job.oldest <= message.version:
+        return message.payload
+    with contextlib.suppress(Malformed):
+        return upgraded(job, message.version, message.payload)
+    return message.payload
+
+
+def checked(dossier: Dossier, job: Job[Any, Any], text: str, key: str | None) -> Edit:
+    """The edit, checked as the consumer will check it; nothing is sent.
+
+    Raises:
+        CommandError: the payload or the key would be refused, field by field.
+    """
+    try:
+        edit = edited(dossier, job, text, key)
+    except Malformed as error:
+        raise CommandError(refusal(job, error), Exit.REFUSED) from error
+    except Refused as error:
+        raise CommandError(str(error), Exit.REFUSED) from error
+    if dossier.message is not None and edit.message.idempotency_key == dossier.message.idempotency_key:
+        message = "The new job needs a key of its own: the old one's names the old payload for ever."
+        raise CommandError(message, Exit.REFUSED)
+    return edit
+
+
+def put(tools: Tools, stack: Deployed, found: tuple[Desk, Dossier], edit: Edit, why: str) -> None:
+    """Put the new job in the place of the letter, told to the audit.
+
+    Raises:
+        CommandError: the letter is not there at this moment, or its job has changed meanwhile.
+        Refused: the job must not be replaced now; nothing was sent.
+        NotSent: SQS did not do all of it; the message says what.
+        Unavailable: a store did not answer.
+    """
+    desk, dossier = found
+    name = dossier.delivery.message_id
+    with audited(tools, stack, Change("dlq edit", edit.operation, why, [name])) as ended:
+        with desk.taken(lambda each: each.delivery.message_id == name, 1) as survey:
+            _, held = one_letter([(desk, each) for each in survey.dossiers], name)
+            try:
+                put_in_place(desk, held, edit, survey.gone)
+            except ClaimLost as error:
+                message = "The new job is sent, but the old one has changed meanwhile: look at both."
+                raise CommandError(message) from error
+        ended.counts["edited"] = 1

@@ -26,8 +26,8 @@ from shared.wire.wrapping import ENCODING_ATTRIBUTE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ops.letters.desk import Mapper
     from ops.letters.dossier import Dossier
+    from ops.stack.together import Mapper
     from shared.clock import Clock
     from shared.dead_letters.operator_records import OperatorRecords
     from shared.dead_letters.queue import DeadLetterQueue

@@ -12,6 +12,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from ops.exits import CommandError, Exit
+from shared.naming import camel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +45,7 @@ class Names:
     @property
     def payload(self) -> str:
         """The class of the job's payload."""
-        return "".join(part.capitalize() for part in self.job.split("-"))
+        return camel(self.job)
 
     @property
     def blanks(self) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""`tahan new worker NAME`: writes a worker that is green at once, in this tree; what it is for is then put in its place.
+"""Writes a worker that is green at once, in this tree; what it is for is then put in its place.
 
 Nothing is written if anything of it is there already, or if a name is none that AWS, Python and this house take.
 """
@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import keyword
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from functions.registry import WORKERS
+from functions.registry import WORKER_OF, WORKERS
 from ops import ROOT
 from ops.exits import CommandError, Exit
 from ops.new.files import Names, changed, written
@@ -23,10 +25,7 @@ from shared.declaring.job_checks import LONGEST_NAME
 from shared.table import NAME
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from ops.tools import Tools
+    from collections.abc import Callable, Iterator, Mapping
 
 LONGEST = 40  # of a worker's name: its dead-letter queue's, with prefix and stage, is SQS's 80 at the most
 DEAD_LETTERS = "-dead-letters"
@@ -41,43 +40,35 @@ WRITERS = (
 )
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], everywhere: argparse.ArgumentParser) -> None:
-    """Add the group with its command."""
-    about = "write something new into this tree"
-    group = commands.add_parser("new", help=about, description=about.capitalize())
-    inner = group.add_subparsers(required=True, metavar="THING")
-    about = "a worker with its first job, events, tests and the registry's line; no stack is asked"
-    parser = inner.add_parser("worker", help=about, description=about.capitalize(), parents=[everywhere])
-    parser.add_argument("name", metavar="NAME", help="lower case words joined by '-', like order-lines")
-    parser.add_argument(
-        "--job", metavar="JOB_TYPE", help="its first job type, like weigh-parcel; by default count-NAME"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="say what would be written, and write nothing")
-    parser.set_defaults(run=run)
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Files that are written: those that are new, and those that are there and get the worker's lines; by path, whole."""
+
+    new: Mapping[str, str]
+    changed: Mapping[str, str]
 
 
-def run(options: argparse.Namespace, tools: Tools) -> Exit:
-    """Write it.
+def planned(names: Names) -> Plan:
+    """What a new worker is; nothing is written.
 
     Raises:
-        CommandError: a name is wrong or taken; or a page could not be written anew.
+        CommandError: a name is wrong or taken, or a file is not as this command knows it.
     """
-    names = Names(options.name, options.job or f"count-{options.name}")
     check(names)
-    files, lines = written(names), changed(names, lambda file: (ROOT / file).read_text(encoding="utf-8"))
-    if not options.dry_run:
-        _write({**files, **lines})
-        _format([*files, *lines])
-        for writer in WRITERS:
-            tools.tell(f"{_spelled(writer)} ...")
-            _run([sys.executable, "-m", *writer], f"run `{_spelled(writer)}` again when it is repaired")
-    told = {"new": sorted(files), "changed": sorted(lines), "then_run": [_spelled(writer) for writer in WRITERS]}
-    if options.json:
-        fields = {"worker": names.worker, "job_type": names.job, "written": not options.dry_run, **told}
-        tools.show(fields, as_json=True)
-    else:
-        _tell(told, names, tools, is_written=not options.dry_run)
-    return Exit.DONE
+    return Plan(written(names), changed(names, lambda file: (ROOT / file).read_text(encoding="utf-8")))
+
+
+def write(plan: Plan, tell: Callable[[str], None]) -> None:
+    """Write the files, and have what follows from the declarations written anew; `tell` is given what is under way.
+
+    Raises:
+        CommandError: something could not be written, or one of the writers failed; it says what there is by now.
+    """
+    _write(plan)
+    _format([*plan.new, *plan.changed])
+    for writer in WRITERS:
+        tell(f"{spelled(writer)} ...")
+        _run([sys.executable, "-m", *writer], f"run `{spelled(writer)}` again when it is repaired")
 
 
 def check(names: Names) -> None:
@@ -109,9 +100,9 @@ def _misspelt(names: Names) -> Iterator[str]:
 
 def _taken(names: Names) -> Iterator[str]:
     """What is there already."""
+    if names.job in WORKER_OF:
+        yield f"job type {names.job!r} is declared by worker {WORKER_OF[names.job].name!r}: give --job another one."
     for worker in WORKERS:
-        if names.job in worker.job_types.by_name:
-            yield f"job type {names.job!r} is declared by worker {worker.name!r}: give --job another one."
         if any(access.table.name == names.worker for access in worker.accesses):
             yield f"a table {names.worker!r} is declared by worker {worker.name!r}: choose another name."
     for file in written(names):
@@ -147,13 +138,32 @@ def _bound(tree: ast.AST) -> Iterator[str]:
                 continue
 
 
-def _write(files: dict[str, str]) -> None:
-    for name, text in files.items():
+def _write(plan: Plan) -> None:
+    done: list[str] = []
+    for name, text in {**plan.new, **plan.changed}.items():
         path = ROOT / name
-        path.parent.mkdir(parents=True, exist_ok=True)
         whole = path.with_name(f"{path.name}.new")  # whoever dies leaves no half of a file
-        whole.write_text(text, encoding="utf-8")
-        whole.replace(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            whole.write_text(text, encoding="utf-8")
+            whole.replace(path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                whole.unlink(missing_ok=True)
+            raise CommandError(_half(plan, name, done, error)) from error
+        done.append(name)
+
+
+def _half(plan: Plan, name: str, done: list[str], error: OSError) -> str:
+    """What there is of a worker that could not be written whole, and how it is taken away."""
+    new, lines = ([each for each in done if each in part] for part in (plan.new, plan.changed))
+    message = f"{name} cannot be written ({type(error).__name__})."
+    if not done:
+        return f"{message} Nothing was written."
+    message += f" Written before it: {', '.join(done)}. To undo that: rm {' '.join(new)}"
+    if lines:
+        message += f"; and take the worker's lines out of {', '.join(lines)} (`git diff` shows them)"
+    return f"{message}. Then say the same again."
 
 
 def _format(files: list[str]) -> None:
@@ -171,17 +181,6 @@ def _run(command: list[str], repair: str) -> None:
         raise CommandError(message)
 
 
-def _spelled(writer: tuple[str, ...]) -> str:
+def spelled(writer: tuple[str, ...]) -> str:
+    """A writer as people run it."""
     return f".venv/bin/python -m {' '.join(writer)}"
-
-
-def _tell(told: Mapping[str, Sequence[str]], names: Names, tools: Tools, *, is_written: bool) -> None:
-    titles = {"new": "new", "changed": "changed", "then_run": "written anew by" if is_written else "then run"}
-    for what, title in titles.items():
-        for entry in told[what]:
-            tools.write(f"{title:17}{entry}")
-    if is_written:
-        tools.tell(
-            f"Try it: .venv/bin/python -m pytest tests/functions/test_{names.module}.py; then put what it is for into"
-            f" functions/{names.module}.py (docs/tutorial.md)."
-        )

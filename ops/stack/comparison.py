@@ -20,7 +20,7 @@ QUEUE = "Queue"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Difference:
     """One resource that an update would touch, and which of its parts."""
 
     name: str
@@ -38,32 +38,32 @@ class Comparison:
         workers: whose queues it would take away.
     """
 
-    changes: Sequence[Change]
+    differences: Sequence[Difference]
     harms: Sequence[Harm]
     workers: Sequence[str] = field(default=())
 
     @property
     def is_same(self) -> bool:
         """Whether there is nothing to do."""
-        return not self.changes
+        return not self.differences
 
     @property
     def sums(self) -> Counter[tuple[str, str]]:
         """How many resources of a type are added, changed, removed."""
-        return Counter((change.deed, change.kind) for change in self.changes)
+        return Counter((each.deed, each.kind) for each in self.differences)
 
 
 def compared(before: Template, after: Template) -> Comparison:
     """What an update from one template to the other would do."""
     old, new = before["Resources"], after["Resources"]
-    changes = [
-        change
+    differences = [
+        each
         for name in sorted(old.keys() | new.keys())
-        if (change := _change(name, old.get(name), new.get(name))) is not None and change.kind not in TOLD_ELSEWHERE
+        if (each := _difference(name, old.get(name), new.get(name))) is not None and each.kind not in TOLD_ELSEWHERE
     ]
     given, wanted = before.get("Parameters", {}), after.get("Parameters", {})
-    changes += [
-        Change(
+    differences += [
+        Difference(
             name,
             PARAMETER,
             _deed(name in given, name in wanted),
@@ -74,7 +74,7 @@ def compared(before: Template, after: Template) -> Comparison:
     ]
     outputs = before.get("Outputs", {}).keys() - after.get("Outputs", {}).keys()
     workers = sorted(_hyphened(name.removeprefix(QUEUE)) for name in outputs if name.startswith(QUEUE))
-    return Comparison(changes, list(harmed(held(before), held(after))), workers)
+    return Comparison(differences, list(harmed(held(before), held(after))), workers)
 
 
 def _hyphened(name: str) -> str:
@@ -82,15 +82,15 @@ def _hyphened(name: str) -> str:
     return re.sub("(?<!^)(?=[A-Z])", "-", name).lower()
 
 
-def _change(name: str, old: Template | None, new: Template | None) -> Change | None:
+def _difference(name: str, old: Template | None, new: Template | None) -> Difference | None:
     kind = {**(old or {}), **(new or {})}["Type"]
     if old is None or new is None:
-        return Change(name, kind, _deed(old is not None, new is not None))
+        return Difference(name, kind, _deed(old is not None, new is not None))
     if old == new:
         return None
     parts = {part for part in _parts(old, new) if part != "Properties"}
     parts |= set(_parts(old.get("Properties", {}), new.get("Properties", {})))
-    return Change(name, kind, "changed", tuple(sorted(parts)))
+    return Difference(name, kind, "changed", tuple(sorted(parts)))
 
 
 def _deed(was: bool, will_be: bool) -> str:  # noqa: FBT001 - before and after

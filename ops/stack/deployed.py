@@ -12,6 +12,7 @@ from functions.registry import WORKERS
 from ops.exits import CommandError, Exit
 from shared.backends.aws import client
 from shared.backends.mappings import Mapped
+from shared.naming import camel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,7 +92,7 @@ class Deployed:
 
 
 def _output_of(kind: str, worker: str) -> str:
-    return kind + "".join(part.capitalize() for part in worker.split("-"))
+    return kind + camel(worker)
 
 
 def template_of(name: str) -> Any:  # noqa: ANN401 - JSON

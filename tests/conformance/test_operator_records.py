@@ -24,6 +24,7 @@ from shared.outcome import Failure
 from tests.conformance.test_acceptances import asked, claim_of
 from tests.conformance.test_job_records import FAILURE
 from tests.conformance.test_job_records import claim as claim_for
+from tests.operated import ME
 from tests.world import START, FakeClock
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
-ME = "arn:aws:sts::000000000000:assumed-role/operator/me"
 
 
 @dataclass

@@ -9,7 +9,7 @@ import threading
 import uuid
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console as Terminal
 
@@ -23,49 +23,20 @@ from ops import ROOT
 from ops.cli import connected
 from ops.console.house import House
 from ops.console.server import Served
-from ops.stack.aws_running import AwsRunning
 from ops.stack.deployed import Deployed
-from ops.stack.running import Receiving
 from shared.backends.aws import client
-from shared.backends.sqs.dead_letters import SqsDeadLetters
-from shared.errors import Unavailable
 from shared.job_record import SYSTEM, record_id
 from shared.telemetry import NAMESPACE
 from tests.aws import create_queue
+from tests.operated import Letters, Looking, outputs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.stack import Stack
 
 STACK = "tahan-dev"
-
-
-@dataclass(frozen=True, slots=True)
-class Running(AwsRunning):
-    """What moto knows, and the lookout in this process."""
-
-    stage: Any = None
-
-    def receiving(self, worker: str) -> Receiving:
-        """The mapping is this process."""
-        stands = worker == self.stage.stack.worker.name and not self.stage.works
-        return Receiving("Disabled" if stands else "Enabled", 20)
-
-    def ask_lookout(self, question: Mapping[str, object]) -> dict[str, Any]:
-        """Asked without Lambda."""
-        told: dict[str, Any] = self.stage.lookout.answer(dict(question))
-        if "unavailable" in told:
-            raise Unavailable(told["unavailable"], dependency="lookout")
-        return told
-
-
-class Letters(SqsDeadLetters):
-    """A dead-letter queue of moto, which knows no move tasks, and answers nobody else while somebody waits for a letter."""
-
-    def redrive(self) -> None:
-        return None
 
 
 @dataclass
@@ -87,20 +58,8 @@ class Stage:
         self.queues = queues
         group = f"audit-{uuid.uuid4().hex[:8]}"
         client("logs").create_log_group(logGroupName=group)
-        outputs = {
-            "JobsTable": self.stack.settings.jobs_table,
-            "AuditLog": group,
-            "LookoutFunction": "lookout",
-            "Api": "https://api.example",
-        }
-        for name, url in queues.items():
-            camel = "".join(part.capitalize() for part in name.split("-"))
-            outputs |= {
-                f"Queue{camel}": url,
-                f"DeadLetterQueue{camel}": dead[name],
-                f"Mapping{camel}": f"uuid-{name} 20",
-                f"Consumer{camel}": name,
-            }
+        outputs = outputs_of(self.stack.settings.jobs_table, group, queues, dead)
+        outputs["Api"] = "https://api.example"
         self.deployed = Deployed(STACK, outputs)
         gates = {each.name: each.gate for worker in WORKERS for each in worker.dependencies if each.gate is not None}
         written = {name: text for name, gate in gates.items() if (text := gate.written) is not None}
@@ -111,7 +70,7 @@ class Stage:
             out=nowhere,
             err=nowhere,
             deployed=lambda _: self.deployed,
-            running=lambda stack: Running(stack, stage=self),
+            running=lambda stack: Looking(stack, receives=self._receives, lookout=self.lookout.answer, concurrency=20),
             dead_letters=lambda source, dead: Letters(client("sqs"), dead, source, wait=0),
         )
         self.house = House(tools, STACK, self.folder / "archives", ROOT / "docs")
@@ -188,6 +147,9 @@ class Stage:
                 )
                 state = "ALARM" if alarm.name in ringing else "OK"
                 cloudwatch.set_alarm_state(AlarmName=name, StateValue=state, StateReason="as the stage says")
+
+    def _receives(self, worker: str) -> bool:
+        return self.works or worker != self.stack.worker.name
 
     def _work(self) -> None:
         while not self._over.is_set():

@@ -13,12 +13,13 @@ from ops.console.deeds import FEW_KEPT, LOOK, MOST_KEPT
 from ops.console.pages.edit import with_hidden
 from ops.console.pages.letters import pretty
 from ops.exits import CommandError
-from ops.letters.discard import Archive
+from ops.letters.archive import Archive
 from shared.dead_letters.queue import Redrive
 from shared.errors import Unavailable
 from shared.job_record import Status
 from tests.console.visitor import Visitor, words_of
-from tests.ops.desk import ME, Desk
+from tests.operated import ME
+from tests.ops.desk import Desk
 from tests.ops.letters import UNKNOWN_ORDER, bury, dead, ends_well, operation_of, view, visible
 
 if TYPE_CHECKING:
@@ -369,4 +370,56 @@ def test_a_worker_is_paused_and_freed_by_its_name_with_a_reason(tmp_path: Path) 
     assert not visitor.desk.brakes.brakes
     assert [line["what"] for line in visitor.desk.audit] == ["pause", "pause", "resume", "resume"]
     visitor.post("/workers/nobody/pause", name="nobody", why="x")
+    assert visitor.last.status_code == 404
+
+
+def test_what_was_typed_beside_a_wrong_number_is_kept_and_can_be_agreed_to(tmp_path: Path) -> None:
+    visitor = visited(tmp_path, "k1", "k2")
+    ends_well(visitor.desk)
+    visitor.get("/change/replay?all=1")
+    text = visitor.post(
+        "/change/replay", plan=visitor.plan, number="3", why='the "provider" is back', canary="1", no_watch="1"
+    )
     assert visitor.last.status_code == 409
+    assert "Type 2, the number of letters" in words_of(text)
+    assert 'name="why" value="the &#34;provider&#34; is back"' in text
+    assert 'name="number" inputmode="numeric" value="3"' in text
+    assert 'name="canary" inputmode="numeric" value="1"' in text
+    assert 'name="no_watch" value="1" checked' in text
+    assert 'name="force" value="1">' in text
+    visitor.post("/change/replay", plan=visitor.plan, number="2", why="the provider is back")
+    assert visitor.over("replay").facts["counts"]["replayed"] == 2
+
+
+def test_what_was_typed_beside_a_wrong_name_is_kept_in_its_form(tmp_path: Path) -> None:
+    visitor = Visitor(tmp_path)
+    visitor.get("/workers/payments")
+    seen = visitor.hidden("seen")
+    text = visitor.post("/workers/payments/pause", name="payment", why="migration", time="30m", seen=seen)
+    assert visitor.last.status_code == 409
+    assert "Type payments to agree" in words_of(text)
+    for typed in ('"time" value="30m"', '"why" value="migration"', '"name" value="payment"'):
+        assert text.count(f"name={typed}") == 1, "in the form that was sent, and not in the other"
+    text = visitor.post("/workers/payments/pause", name="payments", why="x", time="soon", seen=seen)
+    assert "give a time like 90s" in words_of(text)
+    assert 'name="time" value="soon"' in text
+    assert not visitor.desk.brakes.brakes
+
+
+def test_an_edit_is_listed_among_the_changes_also_one_that_was_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visitor = visited(tmp_path, "k1")
+    payload = json.dumps({"order_id": "order-9", "payment_intent_id": "pi_secret"})
+    visitor.post("/letters/payments/m1/edit", job_type="capture-payment", payload=payload)
+    plan = visitor.plan
+    with monkeypatch.context() as gone:
+        gone.setattr("ops.console.pages.edit.put", raising(Unavailable("no answer", dependency="sqs")))
+        visitor.post("/change/edit", plan=plan, why="a wrong order")
+    visitor.post("/change/edit", plan=plan, why="a wrong order")
+    told = words_of(visitor.get("/deeds"))
+    assert "Edit of letter m1 : is over" in told
+    assert "Edit of letter m1 : no answer" in told
+    text = visitor.get(f"/deeds/{visitor.over('edit').name}")
+    assert "Why: a wrong order" in words_of(text)
+    assert "secret" not in text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -135,6 +137,20 @@ def test_files_are_those_of_the_console_alone(tmp_path: Path) -> None:
         assert visitor.client.get(f"/static/{name}", base_url=HERE).status_code in {401, 404}
         visitor.get(f"/docs/{name}")
         assert visitor.last.status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["//evil.example", "/%5Cevil.example", "/%5C%5Cevil.example/x", "//%5Cevil.example?a=1", "/%09/evil.example", "/a"],
+)
+def test_no_link_of_a_page_leads_to_others_whatever_was_asked_for(tmp_path: Path, path: str) -> None:
+    visitor = Visitor(tmp_path)
+    answer = visitor.client.get(path, base_url=HERE)
+    assert answer.status_code == 404
+    links = re.findall(r'(?:href|src|action|data-live)="([^"]*)"', answer.text)
+    assert len(links) > 8
+    for link in map(html.unescape, links):
+        assert re.match(r"/(?![/\\\s])|#", link), link
 
 
 def test_a_form_that_is_too_large_is_refused(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pytest
 from botocore.exceptions import ClientError, NoCredentialsError
 
-from functions import payments
 from functions.payments import capture_payment
+from functions.registry import JOB_TYPES
 from ops.exits import CommandError
 from ops.stack.running import Depth, Receiving, Ringing
 from shared.dead_letters.dead_letter import dossier
@@ -177,9 +177,7 @@ def masks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the intent of a capture be masked."""
     declared: Any = capture_payment
     job = replace(declared, payload=Card, lock=None)
-    workers = [replace(payments.WORKER, jobs=(job,))]
-    for module in ("ops.jobs.payloads", "ops.letters.editing", "ops.console.pages.edit"):
-        monkeypatch.setattr(f"{module}.WORKERS", workers)
+    monkeypatch.setitem(JOB_TYPES.by_name, job.name, job)
 
 
 def test_what_is_masked_is_unmasked_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,6 +302,30 @@ def test_a_job_is_found_by_id_by_key_by_resource_and_by_state(tmp_path: Path) ->
         assert "There are none among them" in visitor.get(f"/jobs?{query}"), query
     visitor.get("/jobs?state=nonsense")
     assert visitor.last.status_code == 409
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/workers/nobody",
+        "/letters?worker=nobody",
+        "/letters/nobody/m1",
+        "/letters/nobody/m1/edit",
+        "/change/replay?worker=nobody&all=1",
+    ],
+)
+def test_a_worker_that_the_stack_does_not_run_is_no_page(tmp_path: Path, path: str) -> None:
+    visitor = Visitor(tmp_path)
+    assert "runs no worker 'nobody'. It runs payments" in words_of(visitor.get(path))
+    assert visitor.last.status_code == 404
+
+
+def test_what_a_look_was_refused_for_is_told_as_a_command_would_end(tmp_path: Path) -> None:
+    desk = Desk()
+    visitor = Visitor(tmp_path, desk)
+    text = words_of(visitor.get("/letters/payments/unknown"))
+    assert "There is no dead letter 'unknown'" in text
+    assert visitor.last.status_code == 404
 
 
 def test_a_job_tells_what_happened_to_it_in_order(tmp_path: Path) -> None:

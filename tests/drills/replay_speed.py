@@ -35,7 +35,7 @@ from shared.delivery import read_event
 from shared.job_record import SYSTEM, record_id
 from shared.outcome import Failure
 from tests.aws import CREDENTIALS, Database, create_queue
-from tests.dead_letters import ME
+from tests.operated import ME
 from tests.world import body, event, record_of
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from functions.registry import WORKERS
 from ops.cli import main
 from ops.exits import CommandError, Exit
 from ops.jobs.job_records import Seen, Some
@@ -25,6 +26,7 @@ from shared.backends.memory.owned_jobs import MemoryOwnedJobs
 from shared.backends.memory.queue import MemoryQueue
 from shared.errors import Unavailable
 from shared.producer import Producer
+from tests.operated import ME, outputs_of
 from tests.world import FakeClock
 
 if TYPE_CHECKING:
@@ -35,34 +37,13 @@ if TYPE_CHECKING:
     from shared.dead_letters.queue import Redrive
     from shared.producer import NotTaken, Outgoing
 
-OUTPUTS = {
-    "JobsTable": "jobs",
-    "QueuePayments": "https://sqs/payments",
-    "QueueUsers": "https://sqs/users",
-    "QueueInventory": "https://sqs/inventory",
-    "QueueInvoices": "https://sqs/invoices",
-    "QueueNotifications": "https://sqs/notifications",
-    "QueueCanary": "https://sqs/canary",
-    "DeadLetterQueuePayments": "https://sqs/payments-dead",
-    "DeadLetterQueueUsers": "https://sqs/users-dead",
-    "DeadLetterQueueInventory": "https://sqs/inventory-dead",
-    "DeadLetterQueueInvoices": "https://sqs/invoices-dead",
-    "DeadLetterQueueNotifications": "https://sqs/notifications-dead",
-    "DeadLetterQueueCanary": "https://sqs/canary-dead",
-    "AuditLog": "audit",
-    "MappingPayments": "uuid-payments 20",
-    "MappingUsers": "uuid-users 5",
-    "MappingInventory": "uuid-inventory 5",
-    "MappingInvoices": "uuid-invoices 5",
-    "MappingNotifications": "uuid-notifications 5",
-    "MappingCanary": "uuid-canary 2",
-    "LookoutFunction": "lookout",
-    **{
-        f"Consumer{name}": f"consumer-{name.lower()}"
-        for name in ("Payments", "Users", "Inventory", "Invoices", "Notifications", "Canary")
-    },
-}
-ME = "arn:aws:sts::000000000000:assumed-role/operator/me"
+OUTPUTS = outputs_of(
+    "jobs",
+    "audit",
+    {worker.name: f"https://sqs/{worker.name}" for worker in WORKERS},
+    {worker.name: f"https://sqs/{worker.name}-dead" for worker in WORKERS},
+    {worker.name: worker.max_concurrency for worker in WORKERS}.__getitem__,
+)
 
 
 class Memory(MemoryDatabase):

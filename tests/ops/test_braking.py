@@ -13,7 +13,8 @@ from shared.errors import Unavailable
 from shared.rounds.brake import Brake, BrakeState
 from shared.rounds.brake_rounds import Watchdog
 from shared.telemetry import Silent
-from tests.ops.desk import ME, Desk
+from tests.operated import ME
+from tests.ops.desk import Desk
 from tests.world import START
 
 if TYPE_CHECKING:

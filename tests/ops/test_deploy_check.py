@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions.registry import WORKERS
-from ops.commands.deploy_check import synthesised
 from ops.exits import CommandError, Exit
 from ops.stack.comparison import compared
+from ops.stack.drift import synthesised
 from ops.stack.running import Depth, Receiving
 from shared.backends.mappings import Mapped
+from shared.naming import camel
 from tests.ops.desk import OUTPUTS, Desk
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class House(Desk):
         self.templates["tahan-dev"] = TEMPLATE
         self.assemblies["dev"] = folder
         for worker in WORKERS:
-            if (mapping := OUTPUTS.get(f"Mapping{worker.name.capitalize()}")) is not None:
+            if (mapping := OUTPUTS.get(f"Mapping{camel(worker.name)}")) is not None:
                 self.running.states[worker.name] = Receiving("Enabled", Mapped.read(mapping).concurrency)
         return self
 
@@ -174,8 +175,8 @@ def test_each_deed_is_told() -> None:
     after["Resources"]["New"] = {"Type": "AWS::SNS::Topic"}
     del after["Resources"]["Consumer"]
     after["Resources"]["Jobs"]["DeletionPolicy"] = "Delete"
-    changes = {change.name: (change.deed, change.parts) for change in compared(TEMPLATE, after).changes}
-    assert changes == {"New": ("added", ()), "Consumer": ("removed", ()), "Jobs": ("changed", ("DeletionPolicy",))}
+    told = {each.name: (each.deed, each.parts) for each in compared(TEMPLATE, after).differences}
+    assert told == {"New": ("added", ()), "Consumer": ("removed", ()), "Jobs": ("changed", ("DeletionPolicy",))}
 
 
 def test_code_that_cannot_be_synthesised_says_why() -> None:

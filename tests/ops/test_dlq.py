@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from functions import payments
 from functions.payments import capture_payment
+from functions.registry import JOB_TYPES
 from ops.exits import Exit
 from shared.dead_letters.dead_letter import dossier
 from shared.dead_letters.queue import Redrive
@@ -20,7 +20,8 @@ from shared.job_record import Status
 from shared.outcome import DeadLettered, Failure
 from shared.wire.parsing import read_message
 from tests.dying import Killed, dying
-from tests.ops.desk import ME, Desk
+from tests.operated import ME
+from tests.ops.desk import Desk
 from tests.ops.letters import (
     QUEUE,
     TRANSIENT,
@@ -547,7 +548,7 @@ def test_the_editor_shows_every_digit_and_the_payload_as_its_current_version_has
         version=2,
         upgrades={1: lambda old: {"order_id": old["order"], "payment_intent_id": old["payment_intent_id"]}},
     )
-    monkeypatch.setattr("ops.letters.editing.WORKERS", [replace(payments.WORKER, jobs=(newer,))])
+    monkeypatch.setitem(JOB_TYPES.by_name, capture_payment.name, newer)
     desk = desk_with("k1")
     letter = desk.queues[QUEUE].dead[-1]
     old = {"order": 0.5, "payment_intent_id": "pi"}

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 
 from ops.exits import Exit
+from shared.commit import Progress
 from shared.job_record import Replayed, Status
 from shared.outcome import Failure
-from tests.ops.desk import ME, Desk
+from tests.operated import ME
 from tests.ops.test_operation import FAILURE, ID, RECORD, VIEW, desk_with
 from tests.world import START
+
+if TYPE_CHECKING:
+    from tests.ops.desk import Desk
 
 SOON = START + timedelta(minutes=1)
 
@@ -33,6 +38,27 @@ def test_a_job_is_shown_with_every_spent_attempt_and_who_replayed_it() -> None:
     assert desk.run("job", "show", ID, "--payload") == Exit.DONE
     assert "order-17" in desk.out
     assert "TimeoutError: x" in desk.out
+
+
+def test_every_time_of_a_job_is_told_in_seconds() -> None:
+    at = START + timedelta(microseconds=123456)
+    failure = replace(FAILURE, at=at)
+    desk = desk_with(
+        VIEW,
+        status=Status.RETRYING,
+        attempts=1,
+        failures=(failure,),
+        first_failure=failure,
+        last_failure=failure,
+        not_before=at,
+        run_at=at,
+        replayed=Replayed(1, at, ME),
+        progress=Progress(1, at, 2),
+    )
+    for words in (("job", "show"), ("operation", "show")):
+        assert desk.run(*words, ID, "--json") == Exit.DONE
+        assert "123456" not in desk.out
+        assert desk.json["last_failure"] == "2026-01-01T00:00:00+00:00 transient (payment-provider): Unavailable: 503"
 
 
 def test_a_payload_of_an_unknown_type_shows_no_value() -> None:

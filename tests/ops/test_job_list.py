@@ -54,7 +54,6 @@ def test_a_look_goes_on_where_the_last_one_ended() -> None:
         words = ["--next", desk.json["next"]]
     assert sorted(seen) == sorted(operation_of(f"k{number}") for number in range(5))
     assert desk.run("job", "list", "--next", "no place") == Exit.REFUSED
-    assert desk.run("job", "list", "--limit", "0") == Exit.REFUSED
 
 
 def test_the_table_is_looked_through_in_bounded_parts_and_other_things_in_it_are_left_out(aws_endpoint: str) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from infra.stage.settings import ROOT
-from ops.exits import Exit
+from ops.exits import CommandError, Exit
 from ops.new.files import REGISTRY, UNPLAYED, Names, changed, written
-from ops.new.worker import WRITERS
+from ops.new.worker import WRITERS, Plan, write
 from tests.ops.desk import Desk
 
 NAMES = Names("parcels", "weigh-parcel")
@@ -54,6 +54,23 @@ def test_a_dry_run_says_all_that_would_be_written_and_writes_nothing() -> None:
     assert REGISTRY in desk.json["changed"]
     assert len(desk.json["then_run"]) == len(WRITERS)
     assert not (ROOT / "functions" / "parcels.py").exists()
+
+
+def test_what_was_written_before_a_file_that_cannot_be_is_named_with_how_it_is_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ops.new.worker.ROOT", tmp_path)
+    (tmp_path / "there").mkdir()
+    plan = Plan({"new/a.py": "a\n", "new/b.py": "b\n"}, {"lines.py": "c\n", "there": "no file\n"})
+    with pytest.raises(CommandError) as refused:
+        write(plan, lambda _: None)
+    told = str(refused.value)
+    assert told.startswith("there cannot be written (IsADirectoryError).")
+    assert "Written before it: new/a.py, new/b.py, lines.py." in told
+    assert "To undo that: rm new/a.py new/b.py; and take the worker's lines out of lines.py" in told
+    assert not list(tmp_path.rglob("*.new"))
+    with pytest.raises(CommandError, match="Nothing was written"):
+        write(Plan({"there": "no file\n"}, {}), lambda _: None)
 
 
 def test_a_file_that_is_not_as_it_is_known_is_refused_and_named() -> None:

@@ -20,8 +20,9 @@ from shared.failpoints import Failpoint, armed
 from shared.job_record import Replayed, Status
 from shared.outcome import Failure
 from shared.producer import NotTaken
-from tests.dead_letters import ME, House
+from tests.dead_letters import House
 from tests.dying import Killed, dying
+from tests.operated import ME
 from tests.world import START, body
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import pytest
 from functions import canary
 from functions.canary import CANARIES
 from ops.exits import CommandError, Exit
+from ops.probes import SITUATIONS
 from ops.stack.door import http_status
-from ops.stack.probes import SITUATIONS
 from shared.errors import DeadLetter, Unavailable
 from shared.job_record import Status
 from tests.ops.desk import OUTPUTS, Desk

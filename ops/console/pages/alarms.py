@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from ops.commands.alarms import alarms_of
 from ops.exits import CommandError, Exit
+from ops.stack.alarms import alarms_of
 
 if TYPE_CHECKING:
     from werkzeug.wrappers import Response

@@ -1,7 +1,4 @@
-"""Replay and discard of dead letters: counted first, shown as a dry run, agreed to with the number, done behind the pages.
-
-What is done is what the command line does (`ops/letters/replaying.py`, `ops/letters/throwing.py`).
-"""
+"""Replay and discard of dead letters: counted first, shown as a dry run, agreed to with the number, done behind the pages."""
 
 from __future__ import annotations
 
@@ -12,27 +9,36 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from ops.commands.dlq_look import MOST
-from ops.commands.dlq_words import demand_words, row_of
+from ops.console.behind import discarding, replaying
 from ops.console.looks import AT_ONCE, forget, fresh_look
 from ops.console.pages.letters import ON_A_PAGE, WORDS, chosen, waits
 from ops.exits import CommandError, Exit
+from ops.letters.audited_replay import Wanted, would
+from ops.letters.found import MOST, demand_words, row_of
 from ops.letters.replay import CANARY, PATIENCE, RATE, Care
-from ops.letters.replaying import HINTS, Wanted, replayed, summary, would
-from ops.letters.report import Report
-from ops.letters.throwing import Discarded, Thrower, throw
-from ops.letters.verdict import MOST_DEATHS, Fate
+from ops.letters.verdict import MOST_DEATHS
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
     from werkzeug.wrappers import Response
 
-    from ops.console.deeds import Deed
+    from ops.console.deeds import Underway
     from ops.console.visit import Visit
     from ops.letters.selection import Selection
 
 LONGEST_WATCH, FASTEST = 86_400, 10_000
+# What the fields of the form show at first.
+USUAL = {
+    "why": "",
+    "number": "",
+    "canary": str(CANARY),
+    "rate": f"{RATE:.0f}",
+    "watch_for": f"{PATIENCE.total_seconds():.0f}",
+    "force": "",
+    "no_watch": "",
+    "cancel_redrive": "",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,7 @@ class Counted:
     what: str
     selection: Selection
     worker: str | None
-    look: Deed
+    look: Underway
 
 
 def replay(visit: Visit) -> Response:
@@ -72,17 +78,21 @@ def _counted(visit: Visit, what: str) -> Response:
     counted.look.wait(AT_ONCE)
     if counted.look.found is None:
         return waits(visit, counted.look)
+    return _page(visit, counted, name)
+
+
+def _page(visit: Visit, counted: Counted, name: str | None, problem: str | None = None) -> Response:
+    """The dry run; where something typed into its form was wrong, with that and what was typed."""
     found = [dossier for _, dossier in counted.look.found.found]
     now = visit.tools.clock.now()
-    rows = (
-        [{**row_of(each), "would": would(each, now, Care())} for each in found]
-        if what == "replay"
-        else [{**row_of(each), "would": "discard"} for each in found]
-    )
+    rows = [
+        {**row_of(each), "would": would(each, now, Care()) if counted.what == "replay" else "discard"} for each in found
+    ]
     counts: Counter[Any] = Counter((row["would"], row["worker"], row["reason"]) for row in rows)
     return visit.page(
         "change",
-        what=what,
+        200 if problem is None else 409,
+        what=counted.what,
         plan=name,
         number=len(found),
         cut=counted.look.found.cut,
@@ -90,16 +100,38 @@ def _counted(visit: Visit, what: str) -> Response:
         worker=counted.worker,
         counts=counts.most_common(),
         rows=rows[:ON_A_PAGE],
-        canary=CANARY,
-        rate=f"{RATE:.0f}",
-        patience=f"{PATIENCE.total_seconds():.0f}",
         most_deaths=MOST_DEATHS,
         archives=str(visit.house.archives),
+        problem=problem,
+        words=visit.typed(USUAL, problem is not None),
     )
 
 
 def agree_to_replay(visit: Visit) -> Response:
-    """Begin a replay."""
+    """Begin a replay; or show the dry run once more, with what was wrong."""
+    return _begun(visit, "replay", _begin_replay)
+
+
+def agree_to_discard(visit: Visit) -> Response:
+    """Begin a discard; or the same."""
+    return _begun(visit, "discard", _begin_discard)
+
+
+def _begun(visit: Visit, what: str, begin: Callable[[Visit], Underway]) -> Response:
+    name = visit.word("plan")
+    try:
+        deed = begin(visit)
+    except CommandError as error:
+        counted = visit.house.plans.show(name)
+        is_there = isinstance(counted, Counted) and counted.what == what and counted.look.found is not None
+        if error.status is not Exit.REFUSED or not is_there:
+            raise
+        return _page(visit, counted, name, str(error))
+    forget(visit)
+    return visit.to(f"/deeds/{deed.name}")
+
+
+def _begin_replay(visit: Visit) -> Underway:
     care = Care(
         visit.whole("canary", CANARY, MOST),
         visit.word("no_watch") is None,
@@ -111,44 +143,12 @@ def agree_to_replay(visit: Visit) -> Response:
     agreed = frozenset(dossier.delivery.message_id for _, dossier in counted.look.found.found)
     selection = dataclasses.replace(counted.selection, only=agreed)
     wanted = Wanted(selection, counted.worker, care, why, visit.word("cancel_redrive") is not None)
-    tools, told = visit.house.speaking()
-    stack, total = visit.stack, len(agreed)
-
-    def work(deed: Deed) -> None:
-        shown = _Shown(deed, care)
-        deed.note(total=total, why=why, stage="begins")
-        report = replayed(wanted, tools, stack, tell=shown.tell)
-        deed.facts = {**deed.facts, "stage": _ended(report), "counts": summary(report, watches=care.watches)}
-        deed.facts["left"] = [
-            {**row_of(each.dossier), "why": each.fate.value, "hint": HINTS.get(each.fate, "")}
-            for each in report.left[:ON_A_PAGE]
-        ]
-
-    deed = visit.house.deeds.begin(f"Replay of {wanted.which}", "replay", told, work)
-    forget(visit)
-    return visit.to(f"/deeds/{deed.name}")
+    return replaying(visit, wanted, len(agreed))
 
 
-def agree_to_discard(visit: Visit) -> Response:
-    """Begin a discard."""
+def _begin_discard(visit: Visit) -> Underway:
     counted, why = _agreed(visit, "discard")
-    tools, told = visit.house.speaking()
-    stack, found = visit.stack, counted.look.found.found
-    archive = _archive(visit)
-
-    def work(deed: Deed) -> None:
-        kept = {"archive": str(archive)}
-        deed.note(total=len(found), why=why, stage="archives and discards", counts=kept)
-
-        def tell(discarded: Discarded) -> None:
-            deed.note(done=discarded.fates.total(), counts={**discarded.fields, **kept})
-
-        discarded = throw(tools, stack, found, Thrower(counted.selection.told, why, archive), tell)
-        deed.facts = {**deed.facts, "stage": "is over", "counts": {**discarded.fields, **kept}}
-
-    deed = visit.house.deeds.begin(f"Discard of {counted.selection.told}", "discard", told, work)
-    forget(visit)
-    return visit.to(f"/deeds/{deed.name}")
+    return discarding(visit, counted.look.found.found, counted.selection.told, why)
 
 
 def _agreed(visit: Visit, what: str) -> tuple[Counted, str]:
@@ -169,52 +169,6 @@ def _agreed(visit: Visit, what: str) -> tuple[Counted, str]:
         message = "This is another plan than what was shown: count again. Nothing was changed."
         raise CommandError(message, Exit.REFUSED)
     return counted, why
-
-
-def _archive(visit: Visit) -> Path:
-    """A file of its own for what is discarded now.
-
-    Raises:
-        CommandError: the folder cannot be made.
-    """
-    folder = visit.house.archives
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        message = f"The archive's folder cannot be made ({type(error).__name__}): {folder}. Nothing was changed."
-        raise CommandError(message) from error
-    return folder / f"{visit.house.name}-{visit.tools.clock.now():%Y%m%dT%H%M%S}.jsonl"
-
-
-class _Shown:
-    """Shows how a replay stands, over the reports of all its workers."""
-
-    def __init__(self, deed: Deed, care: Care) -> None:
-        self._deed, self._care = deed, care
-        self._reports: list[Report] = []
-
-    def tell(self, report: Report) -> None:
-        """Show it.
-
-        Raises:
-            StoppedError: people have asked it to stop.
-        """
-        if not self._reports or self._reports[-1] is not report:
-            self._reports.append(report)
-        care, sent = self._care, report.fates[Fate.REPLAYED]
-        first = care.canary and care.watches and sent <= care.canary
-        whole = Report()
-        for each in self._reports:
-            whole.add(each)
-        self._deed.note(
-            stage=f"watches the first {sent}" if first else "replays the rest",
-            counts=summary(whole, watches=care.watches),
-            done=whole.fates.total(),
-        )
-
-
-def _ended(report: Report) -> str:
-    return "is over" if report.stop is None else f"stopped by itself: {report.stop.value}. The rest is untouched"
 
 
 ROUTES = (

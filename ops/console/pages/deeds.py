@@ -9,10 +9,11 @@ from werkzeug.wrappers import Response
 from ops.exits import CommandError, Exit
 
 if TYPE_CHECKING:
-    from ops.console.deeds import Deed
+    from ops.console.deeds import Underway
     from ops.console.visit import Visit
 
-CHANGES = ("replay", "discard")
+CHANGES = ("replay", "discard", "edit")
+CAN_STOP = ("replay", "discard")  # between two of their steps; an edit is one
 
 
 def deeds(visit: Visit) -> Response:
@@ -24,7 +25,15 @@ def one(visit: Visit, name: str) -> Response:
     """How one stands."""
     deed = _named(visit, name)
     is_over = deed.is_over  # before its facts, so that the last ones are shown
-    return visit.page("deed", over=is_over, deed=deed, facts=deed.facts, lines=deed.lines, is_over=is_over)
+    return visit.page(
+        "deed",
+        over=is_over,
+        deed=deed,
+        facts=deed.facts,
+        lines=deed.lines,
+        is_over=is_over,
+        may_stop=deed.kind in CAN_STOP,
+    )
 
 
 def stop(visit: Visit, name: str) -> Response:
@@ -39,7 +48,7 @@ def alive(visit: Visit) -> Response:
     return Response("yes", mimetype="text/plain")
 
 
-def _named(visit: Visit, name: str) -> Deed:
+def _named(visit: Visit, name: str) -> Underway:
     deed = visit.house.deeds.get(name)
     if deed is None:
         message = "There is no such change in this run of the console: the audit has those of earlier ones."

@@ -6,14 +6,14 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from functions.registry import WORKERS
-from ops.commands.dlq_words import one_letter
-from ops.console.deeds import Deed
-from ops.console.looks import forget, letter
+from functions.registry import WORKER_OF
+from ops.console.deeds import Underway
+from ops.console.looks import AT_ONCE, forget, letter
 from ops.console.pages.letters import pretty, waits
 from ops.exits import CommandError, Exit
 from ops.jobs.payloads import shown_payload
-from ops.letters.editing import checked, current_payload, job_of, put
+from ops.letters.edit import checked, current_payload, job_of, put
+from ops.letters.found import one_letter
 from shared.declaring.masked import HIDDEN
 from shared.errors import Malformed
 from shared.strict_json import json_text, read_json
@@ -39,20 +39,20 @@ class Edited:
 def form(visit: Visit, worker: str, name: str) -> Response:
     """The old payload as the current version has it, in a field."""
     found = letter(visit, worker, name)
-    if isinstance(found, Deed):
+    if isinstance(found, Underway):
         return waits(visit, found)
     _, dossier = found
-    types = [job.name for each in WORKERS if each.name == worker for job in each.jobs]
+    types = [job for job, declared in WORKER_OF.items() if declared.name == worker]
     wanted = visit.word("job_type") or (dossier.job_type if dossier.job_type in types else types[0])
     job = job_of(dossier, wanted, worker)
     text = pretty(_shown(dossier, job, current_payload(dossier, job)))
-    return visit.page("edit", worker=worker, name=name, text=text, job_type=job.name, types=types, hidden=HIDDEN)
+    return visit.page("edit", text=text, job_type=job.name, types=types, hidden=HIDDEN)
 
 
 def difference(visit: Visit, worker: str, name: str) -> Response:
     """What the edit would change, checked as the consumer will check it; nothing is sent."""
     found = letter(visit, worker, name)
-    if isinstance(found, Deed):
+    if isinstance(found, Underway):
         found.wait(60)
         found = one_letter([] if found.found is None else found.found.found, name)
     _, dossier = found
@@ -69,7 +69,6 @@ def difference(visit: Visit, worker: str, name: str) -> Response:
         lines=lines,
         edit=edit,
         plan=visit.house.plans.keep(Edited(found, edit)),
-        key=edit.message.idempotency_key,
         changed=edit.changed,
     )
 
@@ -82,13 +81,27 @@ def agree(visit: Visit) -> Response:
     if not isinstance(edited, Edited):
         message = "This is another plan than what was shown: edit again. Nothing was changed."
         raise CommandError(message, Exit.REFUSED)
-    try:
-        put(visit.tools, visit.stack, edited.found, edited.edit, why)
-    except Exception:
-        plans.keep(edited, name)  # it may be said again: the same job is sent under the same key, or the letter is gone
-        raise
+    tools, told = visit.house.speaking()
+    stack, operation = visit.stack, edited.edit.operation
+
+    def work(deed: Underway) -> None:
+        deed.facts = {"why": why, "stage": "sends the new job"}
+        try:
+            put(tools, stack, edited.found, edited.edit, why)
+        except Exception:
+            # It may be said again: the same job is sent under the same key, or the letter is gone.
+            plans.keep(edited, name)
+            raise
+        deed.facts = {**deed.facts, "stage": "is over", "counts": {"new_operation": operation}}
+
+    letter_id = edited.found[1].delivery.message_id
+    deed = visit.house.deeds.begin(f"Edit of letter {letter_id}", "edit", told, work)
     forget(visit)
-    return visit.page("edited", operation=edited.edit.operation)
+    if not deed.wait(AT_ONCE):
+        return visit.to(f"/deeds/{deed.name}")
+    if deed.problem is not None:
+        raise CommandError(deed.problem, deed.status)
+    return visit.page("edited", operation=operation)
 
 
 def with_hidden(new: str, shown: str, old: str) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from functions.registry import WORKERS
-from ops.commands.job_list import Sought, resources_of, some_jobs
-from ops.commands.operation import record_named
-from ops.commands.operation_list import page_of, row_of
+from functions.registry import JOB_TYPES
 from ops.console.pages.letters import pretty
 from ops.console.visit import mark_of
 from ops.exits import CommandError, Exit
-from ops.jobs.changes import cancelling, done, in_full, job_named, name_of, releasing
-from ops.jobs.watching import share_of
+from ops.jobs.changes import cancelling, done, releasing
+from ops.jobs.owned import page_of, row_of
+from ops.jobs.search import Sought, resources_of, some_jobs
+from ops.jobs.shown import failure_told, in_full, job_named, name_of, record_named
+from ops.jobs.watching import share_of, told
 from shared.intake.operation import OperationStatus, operation_of
 from shared.job_record import SYSTEM, Status, record_id
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 ON_A_PAGE = 25
 STATES = [state.value for state in OperationStatus]
-JOB_TYPES = sorted(job.name for worker in WORKERS for job in worker.jobs)
 WORDS = ("state", "job_type", "key", "resource", "owner")
 
 
@@ -57,7 +56,7 @@ def jobs(visit: Visit) -> Response:
         next=None if some.next is None else urlencode({**said, "next": some.next}),
         words=words,
         states=STATES,
-        job_types=JOB_TYPES,
+        job_types=sorted(JOB_TYPES.by_name),
     )
 
 
@@ -97,13 +96,11 @@ def timeline(seen: Seen) -> list[dict[str, Any]]:
     for number, failure in enumerate(
         view.failures, 1 + max(0, view.attempts - len(view.failures)) if not view.replays else 1
     ):
-        where = f" ({failure.dependency})" if failure.dependency else ""
-        steps.append((failure.at, f"attempt {number} failed", f"{failure.reason}{where}: {failure.error}"))
+        steps.append((failure.at, f"attempt {number} failed", failure_told(failure)))
     if view.checkpoints:
         steps.append((view.stepped_at, f"checkpoint {view.checkpoints}", "the last step that is committed"))
     if view.progress is not None:
-        of = "" if view.progress.total is None else f" of {view.progress.total:,}"
-        steps.append((view.progress.at, "progress", f"{view.progress.done:,}{of} {view.progress.note or ''}".strip()))
+        steps.append((view.progress.at, "progress", told(view.progress)))
     if view.replayed is not None:
         steps.append(
             (view.replayed.at, f"replay {view.replays}", f"under death {view.replayed.death}, by {view.replayed.by}")
@@ -115,7 +112,7 @@ def timeline(seen: Seen) -> list[dict[str, Any]]:
             (view.not_before, "not before", "its next attempt waits until then"),
         ]
     known = [step for step in steps if step[0] is not None]
-    return [{"at": at, "what": what, "told": told} for at, what, told in sorted(known, key=lambda step: str(step[0]))]
+    return [{"at": at, "what": what, "told": more} for at, what, more in sorted(known, key=lambda step: str(step[0]))]
 
 
 def operations(visit: Visit) -> Response:

@@ -6,12 +6,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from ops.commands.dlq_look import MOST, TOLD, described
-from ops.commands.dlq_words import row_of
-from ops.console.deeds import Deed
+from ops.console.deeds import Underway
 from ops.console.looks import SAMPLE, letter, look
 from ops.exits import CommandError, Exit
 from ops.letters.dossier import grouped
+from ops.letters.found import MOST, TOLD, described, row_of
 from ops.letters.selection import Selection
 from shared.errors import Unavailable
 from shared.strict_json import indented
@@ -69,7 +68,7 @@ def letters(visit: Visit) -> Response:
 def one(visit: Visit, worker: str, name: str) -> Response:
     """The dossier of one letter."""
     found = letter(visit, worker, name)
-    if isinstance(found, Deed):
+    if isinstance(found, Underway):
         return waits(visit, found)
     _, dossier = found
     whole = visit.word("payload") is not None
@@ -82,7 +81,7 @@ def one(visit: Visit, worker: str, name: str) -> Response:
     )
 
 
-def waits(visit: Visit, deed: Deed) -> Response:
+def waits(visit: Visit, deed: Underway) -> Response:
     """A page that says that something takes its time, and turns into what it has found.
 
     Raises:
@@ -90,7 +89,7 @@ def waits(visit: Visit, deed: Deed) -> Response:
     """
     if deed.problem is not None:
         visit.house.looks.clear()
-        raise CommandError(deed.problem)
+        raise CommandError(deed.problem, deed.status)
     return visit.page("waits", over=False, title=deed.title)
 
 

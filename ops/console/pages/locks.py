@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ops.commands.locks import USUAL
+from ops.stack.locks import some_locks
 
 if TYPE_CHECKING:
     from werkzeug.wrappers import Response
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def locks(visit: Visit) -> Response:
     """Lock keys by their first letters."""
     start = visit.word("start") or ""
-    answer = visit.house.running.ask_lookout({"look": "locks", "start": start, "most": USUAL})
+    answer = some_locks(visit.house.running, start)
     return visit.page("locks", over=False, start=start, rows=answer["locks"], complete=answer["complete"])
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ops.commands.status import look, receives, stands
 from ops.console.picture import drawn
+from ops.stack.standing import look, receives, stands
 from shared.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -25,13 +25,10 @@ def stack(visit: Visit) -> Response:
         name: {"told": stands(gate), "is_down": gate["down_for_s"] is not None}
         for name, gate in (seen["gates"] or {}).items()
     }
-    rows = [
-        {**row, "told": receives(row)[0], "grave": receives(row)[1], "is_late": _is_late(row)}
-        for row in seen["workers"]
-    ]
+    rows = [{**row, "told": receives(row)[0], "grave": receives(row)[1]} for row in seen["workers"]]
     picture = drawn(rows, edges, gates, has_door="Api" in deployed.outputs)
     return visit.page(
-        "stack", over=False, picture=picture, rows=rows, gates=gates, edges=edges, knows_gates=seen["gates"] is not None
+        "stack", over=False, picture=picture, rows=rows, gates=gates, knows_gates=seen["gates"] is not None
     )
 
 
@@ -41,10 +38,6 @@ def _edges(visit: Visit) -> Mapping[str, float]:
     except Unavailable as error:
         visit.tools.tell(f"What the front door took and the outbox gave is not known: {error}")
         return {}
-
-
-def _is_late(row: dict[str, Any]) -> bool:
-    return row["oldest_s"] is not None and row["oldest_s"] > row["objective_s"]
 
 
 ROUTES = (("/", stack, "GET"),)

@@ -4,21 +4,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ops.commands.brake import LONGEST, USUAL, Pausing, paused, read_time, resumed
-from ops.commands.status import look, receives
 from ops.console.visit import mark_of
 from ops.exits import CommandError, Exit
+from ops.stack.brake import USUAL, Pausing, paused, read_time, resumed
+from ops.stack.standing import look, receives
 from shared.rounds.brake import Brake, BrakeState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from werkzeug.wrappers import Response
 
     from ops.console.visit import Visit
 
+FORMS = ("pause", "resume")
+WORDS = ("time", "why", "name")  # that people type into them
 
-def worker(visit: Visit, name: str) -> Response:
+
+def one(visit: Visit, worker: str) -> Response:
     """How it stands, and the forms that brake and free it."""
-    (declared,) = visit.stack.workers(name)
+    return _page(visit, worker)
+
+
+def pause(visit: Visit, worker: str) -> Response:
+    """Let it receive nothing more for a while."""
+    return _agreed(visit, worker, "pause", _pause)
+
+
+def resume(visit: Visit, worker: str) -> Response:
+    """Let it receive again."""
+    return _agreed(visit, worker, "resume", _resume)
+
+
+def _page(visit: Visit, worker: str, form: str = "", problem: str | None = None) -> Response:
+    """The page; where something typed into one of its forms was wrong, with that and what was typed."""
+    (declared,) = visit.stack.workers(worker)
     (row,) = look(visit.stack, [declared], visit.tools)["workers"]
     jobs = [
         {
@@ -29,50 +49,62 @@ def worker(visit: Visit, name: str) -> Response:
         }
         for job in declared.jobs
     ]
-    seen = mark_of(visit.tools.brakes(visit.stack.jobs_table).read(name))
-    return visit.page("worker", row=row, told=receives(row), jobs=jobs, usual=USUAL, longest=LONGEST, seen=seen)
+    return visit.page(
+        "worker",
+        200 if problem is None else 409,
+        row=row,
+        told=receives(row),
+        jobs=jobs,
+        usual=USUAL,
+        seen=mark_of(visit.tools.brakes(visit.stack.jobs_table).read(worker)),
+        problem=problem,
+        words={each: visit.typed(dict.fromkeys(WORDS, ""), form == each) for each in FORMS},
+    )
 
 
-def pause(visit: Visit, name: str) -> Response:
-    """Let it receive nothing more for a while."""
-    _confirm(visit, name)
+def _agreed(visit: Visit, worker: str, form: str, change: Callable[[Visit, str], None]) -> Response:
+    try:
+        _confirm(visit, worker)
+        change(visit, worker)
+    except CommandError as error:
+        if error.status is not Exit.REFUSED:
+            raise
+        return _page(visit, worker, form, str(error))
+    return visit.to(f"/workers/{worker}")
+
+
+def _confirm(visit: Visit, worker: str) -> None:
+    if visit.word("name") != worker:
+        message = f"Type {worker} to agree. Nothing was changed."
+        raise CommandError(message, Exit.REFUSED)
+
+
+def _pause(visit: Visit, worker: str) -> None:
     why, now = visit.need("why", "The reason, which the audit keeps,"), visit.tools.clock.now()
-    seen = _as_seen(visit, name)
     until = now + read_time(visit.word("time") or USUAL)
+    seen = _as_seen(visit, worker)
     brake = Brake(BrakeState.PAUSED, visit.tools.caller(), why, now, until, by_hand=True)
-    paused(visit.tools, visit.stack, Pausing(name, brake, seen))
-    return visit.to(f"/workers/{name}")
+    paused(visit.tools, visit.stack, Pausing(worker, brake, seen))
 
 
-def resume(visit: Visit, name: str) -> Response:
-    """Let it receive again."""
-    _confirm(visit, name)
+def _resume(visit: Visit, worker: str) -> None:
     why = visit.need("why", "The reason, which the audit keeps,")
-    seen = _as_seen(visit, name)
-    resumed(visit.tools, visit.stack, name, why, seen)
-    return visit.to(f"/workers/{name}")
+    resumed(visit.tools, visit.stack, worker, why, _as_seen(visit, worker))
 
 
-def _as_seen(visit: Visit, name: str) -> Brake | None:
+def _as_seen(visit: Visit, worker: str) -> Brake | None:
     """The brake, if it is the one that the page has shown.
 
     Raises:
         CommandError: it is another.
     """
-    brake = visit.tools.brakes(visit.stack.jobs_table).read(name)
+    brake = visit.tools.brakes(visit.stack.jobs_table).read(worker)
     visit.demand_seen(mark_of(brake))
     return brake
 
 
-def _confirm(visit: Visit, name: str) -> None:
-    visit.stack.workers(name)
-    if visit.word("name") != name:
-        message = f"Type {name} to agree. Nothing was changed."
-        raise CommandError(message, Exit.REFUSED)
-
-
 ROUTES = (
-    ("/workers/<name>", worker, "GET"),
-    ("/workers/<name>/pause", pause, "POST"),
-    ("/workers/<name>/resume", resume, "POST"),
+    ("/workers/<worker>", one, "GET"),
+    ("/workers/<worker>/pause", pause, "POST"),
+    ("/workers/<worker>/resume", resume, "POST"),
 )

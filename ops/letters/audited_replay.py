@@ -1,4 +1,7 @@
-"""A replay as people ask for it: of one worker's letters or of all workers', told to the audit; for the command line and the console alike."""
+"""A replay as people ask for it: of one worker's letters or of all workers', told to the audit; for the command line and the console alike.
+
+What is done to one worker's letters stands in `replay`, which this calls and nobody else in `ops`.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ops.audit import Change, audited
-from ops.commands.dlq_words import desks
 from ops.exits import CommandError, Exit
+from ops.letters.found import desks
 from ops.letters.replay import Replay
 from ops.letters.report import Report
 from ops.letters.verdict import MOST_DEATHS, Fate, Finish, Leave, verdict_on
@@ -60,7 +63,7 @@ class Wanted:
         return f"{self.selection.told}{worker}{', insisted' if self.care.most_deaths is None else ''}"
 
 
-def replayed(
+def audited_replay(
     wanted: Wanted,
     tools: Tools,
     stack: Deployed,
@@ -84,7 +87,7 @@ def replayed(
         begins(sum(desk.queue.depth() for desk in chosen) if wanted.selection.everything else None)
         whole = Report()
         change = Change("dlq replay", wanted.which, wanted.why, wanted.selection.ids)
-        with audited(tools, stack, change) as outcome:
+        with audited(tools, stack, change) as ended:
             for desk, redrive in redrives:
                 desk.queue.cancel(redrive)
                 tools.tell(
@@ -96,9 +99,9 @@ def replayed(
                     replay.run()
                 finally:  # also where it broke off: what is done is done
                     whole.add(replay.report)
-                    outcome.counts = {fate.value: count for fate, count in whole.fates.items()}
-                    outcome.counts["died again"] = whole.deaths
-                    outcome.ids = [left.dossier.delivery.message_id for left in whole.left]
+                    ended.counts = {fate.value: count for fate, count in whole.fates.items()}
+                    ended.counts["died again"] = whole.deaths
+                    ended.ids = [left.dossier.delivery.message_id for left in whole.left]
                 if whole.stop is not None:
                     break
     return whole

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from functions import canary
 from functions.canary import ASKED_FOR, Sung, smoke_probe
-from ops.letters.discard import Archive, Discard, Thrown
+from ops.letters.archive import Archive
+from ops.letters.discard import Discard, Thrown
 from shared.errors import Unavailable
 from shared.job_record import SYSTEM, Status, record_id
 from shared.message import Message
