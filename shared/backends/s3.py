@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from shared.backends.aws import translated
-from shared.errors import Unavailable
+from shared.errors import StoreUnavailable
 from shared.files import File
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _once() -> Iterator[None]:
         if _code(error) != "NoSuchUpload":
             raise
         message = "s3 knows the upload no more: it may be written."
-        raise Unavailable(message, dependency="s3") from error
+        raise StoreUnavailable(message, dependency="s3") from error
 
 
 def _parts(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -23,6 +23,7 @@ from shared.errors import (
     Postpone,
     SettingsError,
     Stopping,
+    StoreUnavailable,
     Unavailable,
     Unrepeatable,
 )
@@ -214,7 +215,7 @@ class Attempts:
             case NoAnswer():
                 # Written or not: the claim stays, and whoever comes after its deadline finds out.
                 return self.postponed(run.delivery, Because.STORE_UNAVAILABLE)
-            case Unavailable(dependency="dynamodb" | "s3"):
+            case StoreUnavailable():
                 self._release(granted, Release(now, gives_attempt_back=True))
                 return self.postponed(run.delivery, Because.STORE_UNAVAILABLE)
             case SettingsError():

@@ -74,7 +74,7 @@ class Relay:
             left += self._send_in_order(worker, [posting for posting in mine if posting.ordered], held)
         if left:
             message = f"{left} of {len(postings)} messages could not be sent: the stream delivers them again."
-            raise Unavailable(message, dependency="sqs")
+            raise Unavailable(message, dependency="queue")
 
     def _send_in_order(self, worker: str, postings: Sequence[Posting], held: set[str]) -> int:
         """Send the first of each lane, then the second, and so on; give how many are left behind one that waits.

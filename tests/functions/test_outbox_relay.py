@@ -15,7 +15,7 @@ import pytest
 from functions.outbox_relay import read_stream
 from shared.backends.aws import client
 from shared.backends.dynamodb.outbox import DynamoDBOutbox, read_posting, write_posting
-from shared.errors import EventError, Unavailable
+from shared.errors import EventError, StoreUnavailable, Unavailable
 from shared.message import FORMAT, Message
 from shared.outbox import Posting
 from shared.producer import NotTaken, Outgoing
@@ -74,7 +74,7 @@ class Sent:
 
     def mark_sent(self, posting: Posting, now: datetime) -> None:
         if self.deaf:
-            raise Unavailable("no answer", dependency="dynamodb")
+            raise StoreUnavailable("no answer")
         self.marked.append(posting.id)
 
     @property

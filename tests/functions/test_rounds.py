@@ -13,7 +13,7 @@ from functions import outbox_sweeper
 from functions.outbox_sweeper import GRACE, RESERVE, Round
 from shared.backends.dynamodb.outbox import shard_of
 from shared.commit import Release
-from shared.errors import ClaimLost, DeclarationError, Refused, Unavailable
+from shared.errors import ClaimLost, DeclarationError, Refused, StoreUnavailable, Unavailable
 from shared.job import Unique, job
 from shared.job_record import LOST_AFTER, Status
 from shared.outbox import SHARDS
@@ -369,7 +369,7 @@ def test_r1_1_a_job_that_a_handler_enqueues_is_another_one_after_the_end_of_the_
 
 def _unavailable(*_: object) -> None:
     message = "no answer"
-    raise Unavailable(message, dependency="dynamodb")
+    raise StoreUnavailable(message)
 
 
 class Part:

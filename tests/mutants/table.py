@@ -1629,8 +1629,8 @@ MUTANTS = (
     Mutant(
         "attempts are not receives: a store that is away costs none",
         "shared/pipeline/attempt.py",
-        '            case Unavailable(dependency="dynamodb" | "s3"):',
-        '            case Unavailable(dependency="nobody"):',
+        "            case StoreUnavailable():",
+        "            case StoreUnavailable() if False:",
         SIMULATION,
     ),
     Mutant(
@@ -4983,10 +4983,17 @@ MUTANTS = (
     ),
     Mutant(
         "files that are away cost no attempt",
+        "shared/backends/aws.py",
+        'STORES = frozenset({"dynamodb", "s3"})',
+        'STORES = frozenset({"dynamodb"})',
+        "tests/unit/test_dynamodb_errors.py",
+    ),
+    Mutant(
+        "a dependency that is named as a store spends attempts",
         "shared/pipeline/attempt.py",
-        'case Unavailable(dependency="dynamodb" | "s3"):',
-        'case Unavailable(dependency="dynamodb"):',
-        "tests/unit/test_deposits.py",
+        "            case StoreUnavailable():",
+        '            case Unavailable(dependency="dynamodb" | "s3"):',
+        "tests/unit/test_execution.py",
     ),
     Mutant(
         "a large result is deposited",

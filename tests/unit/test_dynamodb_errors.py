@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
+from shared.backends.aws import translated
 from shared.backends.dynamodb.fences import DynamoDBFences
 from shared.backends.dynamodb.items import DynamoDBItems, plain
 from shared.backends.dynamodb.job_record_layer import JobRecordLayer
 from shared.backends.dynamodb.job_records import COMMITS, DynamoDBJobRecords
 from shared.claim import Claim, Ended, Granted, HeldByOther
 from shared.commit import Commit, Release
-from shared.errors import ClaimLost, Conflict, NoAnswer, Refused, SettingsError, Unavailable
+from shared.errors import ClaimLost, Conflict, NoAnswer, Refused, SettingsError, StoreUnavailable, Unavailable
 from shared.job_record import Hold, Status
 from tests.world import START, THINGS, FakeClock
 
@@ -251,3 +252,13 @@ def test_an_item_that_is_no_job_record_yet_has_the_claim_tried_again() -> None:
     assert isinstance(answer, Granted)
     with pytest.raises(Unavailable, match="too fast"):
         records(Stub([half])).claim(claim(), START)
+
+
+@pytest.mark.parametrize("service", ["dynamodb", "s3"])
+@pytest.mark.parametrize("raised", [error("ThrottlingException"), TIMEOUT], ids=repr)
+def test_a_store_that_is_away_is_told_from_every_other_service_by_its_class(service: str, raised: Exception) -> None:
+    with pytest.raises(StoreUnavailable), translated(service):
+        raise raised
+    with pytest.raises(Unavailable) as other, translated("sqs"):
+        raise raised
+    assert not isinstance(other.value, StoreUnavailable)

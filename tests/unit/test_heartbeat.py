@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.errors import ClaimLost, LeaseLost, Refused, Unavailable
+from shared.errors import ClaimLost, LeaseLost, Refused, StoreUnavailable, Unavailable
 from shared.job_record import SYSTEM, Hold, Status, record_id
 from shared.outcome import Because, Completed, Postponed
 from shared.pipeline.heartbeat import Heartbeat
@@ -126,7 +126,7 @@ def test_bat_16_a_message_that_may_not_be_hidden_any_longer_stops_the_work() -> 
 def test_a_beat_without_an_answer_is_tried_again_soon_and_two_may_fail() -> None:
     case = Case()
     heart = case.begin()
-    case.stores.claim_error = Unavailable("no answer", dependency="dynamodb")
+    case.stores.claim_error = StoreUnavailable("no answer")
     assert case.after(10) == 2.5
     for _ in range(6):
         case.after(2.5)
@@ -143,7 +143,7 @@ def test_a_claim_that_could_not_be_prolonged_in_time_is_lost_for_good() -> None:
     case.clock.pass_(timedelta(seconds=30))  # frozen: nothing was asked
     with pytest.raises(LeaseLost):
         heart.check()
-    case.stores.claim_error = Unavailable("no answer", dependency="dynamodb")
+    case.stores.claim_error = StoreUnavailable("no answer")
     assert Keeper().renew_due() == IDLE
     assert case.after(1) == IDLE
 

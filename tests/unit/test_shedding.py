@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shared.backends.memory.intake import MemoryIntakeStore
-from shared.errors import Refused, Unavailable
+from shared.errors import Refused, StoreUnavailable, Unavailable
 from shared.intake.shedding import FRESH, LONGEST_WAIT, Closed, Shedding
 from tests.world import START, FakeClock
 
@@ -25,7 +25,7 @@ class Counted(MemoryIntakeStore):
     def closed(self, job_type: str) -> Closed | None:
         type(self).asked += 1
         if type(self).gone:
-            raise Unavailable("gone", dependency="dynamodb")
+            raise StoreUnavailable("gone")
         return super().closed(job_type)
 
 

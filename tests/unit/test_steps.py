@@ -12,7 +12,7 @@ import pytest
 from shared.backends.memory.transport import MemoryTransport
 from shared.commit import Progress, Reconciliation
 from shared.dependency import Dependency, Keys, Reply
-from shared.errors import CacheUnavailable, DeclarationError, Refused, Unavailable
+from shared.errors import CacheUnavailable, DeclarationError, Refused, StoreUnavailable
 from shared.failpoints import Failpoint, armed
 from shared.job_record import SYSTEM, Status, record_id
 from shared.outcome import Because, Cancelled, Completed, DeadLettered, Postponed, Retried, Unknown
@@ -258,7 +258,7 @@ def test_progress_that_nobody_takes_is_no_failure_of_the_job() -> None:
     world = stepping()
 
     def gone(*_: object) -> None:
-        raise Unavailable("no answer", dependency="dynamodb")
+        raise StoreUnavailable("no answer")
 
     world.database.note_progress = gone
     assert world.execute(body()) == Completed(1)

@@ -17,6 +17,7 @@ from shared.errors import (
     DeclarationError,
     OutcomeUnknown,
     SettingsError,
+    StoreUnavailable,
     Unavailable,
     Unrepeatable,
 )
@@ -284,7 +285,7 @@ def test_a_database_that_does_not_answer_says_nothing_about_the_dependency() -> 
 
     def silent(*_: Any) -> bool:
         message = "no answer"
-        raise Unavailable(message, dependency="dynamodb")
+        raise StoreUnavailable(message)
 
     shop.world.database.intend = silent
     assert shop.run().because is Because.STORE_UNAVAILABLE
@@ -387,7 +388,7 @@ def test_an_intent_whose_reply_was_lost_is_taken_back_since_nothing_was_sent() -
         del database.intend
         database.intend(hold, dependency)
         message = "no answer"
-        raise Unavailable(message, dependency="dynamodb")
+        raise StoreUnavailable(message)
 
     database.intend = lost
     outcome = shop.run()

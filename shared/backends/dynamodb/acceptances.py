@@ -19,7 +19,7 @@ from shared.backends.dynamodb.job_record_item import (
 )
 from shared.backends.dynamodb.outbox import write_posting
 from shared.clock import from_millis, to_millis
-from shared.errors import Refused, Unavailable
+from shared.errors import Refused, StoreUnavailable
 from shared.intake.acceptance import STOPPABLE, Accepted, Overtaken, answer_for
 from shared.job_record import EXPIRY_MARGIN, RETENTION, Status, operation_id
 
@@ -87,7 +87,7 @@ class DynamoDBAcceptances:
                     return found
             self.clock.sleep(WAIT.total_seconds() * 2 ** (TRIES - left) * self.random.random())
         message = "DynamoDB is busy."
-        raise Unavailable(message, dependency="dynamodb")
+        raise StoreUnavailable(message, dependency="dynamodb")
 
     def generation(self, base: str) -> int:
         """The latest generation of a key."""
@@ -194,7 +194,7 @@ class DynamoDBAcceptances:
             raise Refused(message) from error
         if last or not BUSY.intersection(codes):
             message = f"DynamoDB is busy with the same items ({', '.join(codes)})."
-            raise Unavailable(message, dependency="dynamodb") from error
+            raise StoreUnavailable(message, dependency="dynamodb") from error
         return None
 
 

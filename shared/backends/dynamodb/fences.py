@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from shared.backends.aws import translated
-from shared.errors import ClaimLost, Unavailable
+from shared.errors import ClaimLost, StoreUnavailable
 from shared.job_record import Status
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class DynamoDBFences:
                     return self._read(hold, key)
             self.clock.sleep(WAIT.total_seconds() * 2 ** (TRIES - left) * self.random.random())
         message = "DynamoDB is busy with the same fence."
-        raise Unavailable(message, dependency="dynamodb")
+        raise StoreUnavailable(message, dependency="dynamodb")
 
     def _held(self, hold: Hold) -> dict[str, Any]:
         return {

@@ -16,7 +16,7 @@ from shared.backends.aws import translated
 from shared.backends.dynamodb.intents import DynamoDBIntents
 from shared.backends.dynamodb.job_record_item import read_view
 from shared.claim import Answer, Step, decide
-from shared.errors import CancelAsked, ClaimLost, Conflict, NoAnswer, Refused, Unavailable
+from shared.errors import CancelAsked, ClaimLost, Conflict, NoAnswer, Refused, StoreUnavailable, Unavailable
 from shared.job_record import Hold, JobView, Status
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class DynamoDBJobRecords:
                 return answer
             step = answer
         message = "The job record changes too fast to claim it."
-        raise Unavailable(message, dependency="dynamodb")
+        raise StoreUnavailable(message, dependency="dynamodb")
 
     def commit(self, hold: Hold, commit: Commit, now: datetime) -> None:
         """Write everything in one transaction."""
@@ -225,7 +225,7 @@ class DynamoDBJobRecords:
             raise Conflict(message) from error
         if last or not BUSY.intersection(codes):
             message = f"DynamoDB is busy with the same items ({', '.join(codes)})."
-            raise Unavailable(message, dependency="dynamodb") from error
+            raise StoreUnavailable(message, dependency="dynamodb") from error
         return False
 
 

@@ -23,7 +23,7 @@ from shared.backends.dynamodb.job_record_item import (
 from shared.backends.dynamodb.reads import BATCH, batch_get
 from shared.clock import to_millis
 from shared.dead_letters.operator_records import FAILURES_KEPT, TOGETHER
-from shared.errors import ClaimLost, Unavailable
+from shared.errors import ClaimLost, StoreUnavailable
 from shared.job_record import EXPIRY_MARGIN, RETENTION, SYSTEM, Replayed, Status
 from shared.limits import TRANSACTION_BYTES
 
@@ -126,7 +126,7 @@ class DynamoDBOperatorRecords:
                 return done | {each.seen.record for each in asked}
         if asked:
             message = "DynamoDB is busy with the same job records."
-            raise Unavailable(message, dependency="dynamodb")
+            raise StoreUnavailable(message, dependency="dynamodb")
         return done
 
     def _request(self, each: Reopening, now: datetime) -> dict[str, Any]:

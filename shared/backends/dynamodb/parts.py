@@ -26,7 +26,7 @@ from shared.backends.dynamodb.job_record_item import (
 from shared.backends.dynamodb.outbox import shard_of, write_posting
 from shared.backends.dynamodb.reads import BATCH, batch_get
 from shared.clock import to_millis
-from shared.errors import ClaimLost, Unavailable
+from shared.errors import ClaimLost, StoreUnavailable
 from shared.job_record import SYSTEM, Status, operation_id
 from shared.parts import Tally
 
@@ -193,7 +193,7 @@ class DynamoDBParts:
                 text = "The job does not wait for its parts, or no longer."
                 raise ClaimLost(text) from error
             text = "DynamoDB is busy with the same job record."
-            raise Unavailable(text, dependency="dynamodb") from error
+            raise StoreUnavailable(text, dependency="dynamodb") from error
 
     def look_again(self, parent: JobView, look_at: datetime) -> None:
         """Look at a parent that waits then."""

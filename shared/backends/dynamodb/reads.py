@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from shared.backends.aws import translated
-from shared.errors import Unavailable
+from shared.errors import StoreUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,5 +63,5 @@ def batch_get(
             clock.sleep(WAIT.total_seconds() * 2 ** (TRIES - left) * random.random())
     if keys:
         message = f"DynamoDB gave {len(found)} items and not the rest."
-        raise Unavailable(message, dependency="dynamodb")
+        raise StoreUnavailable(message, dependency="dynamodb")
     return found
