@@ -205,7 +205,7 @@ class JobRecords(Protocol):
         """
         ...
 
-    def note_progress(self, hold: Hold, progress: Progress, now: datetime) -> None:
+    def note_progress(self, hold: Hold, progress: Progress) -> None:
         """Tell how far the job is.
 
         Raises:

@@ -70,7 +70,7 @@ def translated(service: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        code = error.response.get("Error", {}).get("Code", "").rpartition(".")[2]  # SQS puts its own name before some
+        code = code_of(error)
         if code in REFUSALS:
             message = f"{service} refuses it ({code})."
             raise Refused(message) from error
@@ -86,6 +86,11 @@ def translated(service: str) -> Iterator[None]:
             message = f"{service} gave no answer ({type(error).__name__})."
             raise _unavailable(message, service) from error
         raise
+
+
+def code_of(error: ClientError) -> str:
+    """The error's code, without the name that SQS puts before some."""
+    return str(error.response.get("Error", {}).get("Code", "")).rpartition(".")[2]
 
 
 def _unavailable(message: str, service: str) -> Unavailable:

@@ -149,7 +149,7 @@ class Steps:
             return
         self._told = now
         try:
-            self.records.note_progress(self.granted.hold, self.progress, self.clock.now())
+            self.records.note_progress(self.granted.hold, self.progress)
         except Unavailable:
             return  # nothing depends on it
         failpoint(Failpoint.PROGRESS_TOLD)

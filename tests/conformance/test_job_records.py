@@ -320,7 +320,7 @@ def test_a_record_whose_attempt_is_not_the_one_seen_is_not_begun_anew(moto_datab
     records.bury(hold, 1, FAILURE, START)
     seen = records.view(first.record)
     assert seen is not None
-    layer = records.layer.for_attempt(Hold(first.record, "mine"), START)
+    layer = records.layer.for_attempt(Hold(first.record, "mine"), START, records.clock, records.random)
     layer.claim = again(first, death=1)
     with pytest.raises(IdempotencyItemAlreadyExistsError):
         layer.reset(replace(seen, token="another"))

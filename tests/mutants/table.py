@@ -71,17 +71,17 @@ MUTANTS = (
     ),
     Mutant(
         "giving a claim back needs the attempt's token",
-        LAYER,
+        "shared/backends/dynamodb/job_record_ends.py",
         'f"SET {sets} REMOVE #until", HELD, values',
         'f"SET {sets} REMOVE #until", "#status = :running OR #token = :token", values',
-        RECORDS,
+        "tests/conformance/test_job_records.py",
     ),
     Mutant(
         "marking a dead letter needs the attempt's token",
-        LAYER,
+        "shared/backends/dynamodb/job_record_ends.py",
         '"#token = :token AND #status IN (:running, :retrying)"',
         '"#status IN (:running, :retrying) OR :token = :token"',
-        RECORDS,
+        "tests/conformance/test_job_records.py",
     ),
     Mutant(
         "a claim is taken over after its deadline alone",
@@ -145,9 +145,9 @@ MUTANTS = (
     Mutant(
         "a commit whose reply was lost is its own",
         "shared/backends/dynamodb/job_records.py",
-        "is_done(read_view(hold.record, item)):\n                return True",
-        "is_done(read_view(hold.record, item)):\n                pass",
-        RECORDS,
+        "is_done(read_view(hold.record, item)):\n        return\n",
+        "is_done(read_view(hold.record, item)):\n        pass\n",
+        "tests/conformance/test_job_records.py",
     ),
     Mutant(
         "an item is replaced at the version read",
@@ -603,9 +603,9 @@ MUTANTS = (
     Mutant(
         "a zombie gets no fencing number",
         "shared/backends/dynamodb/fences.py",
-        '"ConditionExpression": "attempt_token = :token AND #status = :running"',
-        '"ConditionExpression": "attribute_exists(attempt_token) OR :token = :running OR #status = :running"',
-        RECORDS,
+        '"ConditionExpression": HELD,',
+        '"ConditionExpression": "attribute_exists(#token) OR :token = :running OR #status = :running",',
+        "tests/conformance/test_job_records.py",
     ),
     Mutant(
         "the connection looks the server up anew when it is not the one to ask",
@@ -1295,10 +1295,10 @@ MUTANTS = (
     ),
     Mutant(
         "a claim is prolonged by its holder alone",
-        LAYER,
+        "shared/backends/dynamodb/job_record_ends.py",
         '"SET #until = :until, updated_at = :now", HELD, values',
         '"SET #until = :until, updated_at = :now", "#status = :running OR #token = :token", values',
-        RECORDS,
+        "tests/conformance/test_job_records.py",
     ),
     Mutant(
         "the work of a claim that is lost stops",
@@ -2000,11 +2000,39 @@ MUTANTS = (
         ACCEPTANCES,
     ),
     Mutant(
-        "a busy store is tried again at the door, a few times",
-        "shared/backends/dynamodb/acceptances.py",
+        "a busy store is tried again, a few times",
+        "shared/backends/dynamodb/transactions.py",
         "if last or not BUSY.intersection(codes):",
         "if True:",
-        ACCEPTANCES,
+        "tests/conformance/test_acceptances.py tests/unit/test_dynamodb_errors.py",
+    ),
+    Mutant(
+        "each entry of a transaction has a reason, whatever DynamoDB tells",
+        "shared/backends/dynamodb/transactions.py",
+        "    reasons = [*reasons, *[{}] * (count - len(reasons))]  # there may be none at all\n",
+        "    count += 0\n",
+        "tests/unit/test_dynamodb_errors.py",
+    ),
+    Mutant(
+        "a refused transaction is not said to be busy",
+        "shared/backends/dynamodb/transactions.py",
+        "    if REFUSALS.intersection(codes):",
+        "    if False:",
+        "tests/unit/test_dynamodb_errors.py",
+    ),
+    Mutant(
+        "a write of an attempt's whose reply was lost is its own",
+        "shared/backends/dynamodb/job_record_conditions.py",
+        "    if not is_ours or done is None or ",
+        "    if True or not is_ours or done is None or ",
+        "tests/conformance/test_job_records.py tests/conformance/test_intents.py",
+    ),
+    Mutant(
+        "a busy table is not asked what it has written",
+        "shared/backends/dynamodb/job_records.py",
+        "        except Busy:\n            raise\n",
+        "",
+        "tests/unit/test_dynamodb_errors.py",
     ),
     Mutant(
         "a message that names a record is claimed where it was accepted alone",
@@ -2351,10 +2379,10 @@ MUTANTS = (
     ),
     Mutant(
         "a dead letter makes room in the quota",
-        LAYER,
-        "REMOVE #until, {OPEN}",
-        "REMOVE #until",
-        OWNED_JOBS,
+        "shared/backends/dynamodb/job_record_ends.py",
+        "{_NOTED} REMOVE #until, {OPEN}",
+        "{_NOTED} REMOVE #until",
+        "tests/conformance/test_owned_jobs.py",
     ),
     Mutant(
         "over its quota an owner's new job is refused",
@@ -3400,10 +3428,10 @@ MUTANTS = (
         "tests/functions/test_outbox_relay.py tests/functions/test_front_door_dies.py",
     ),
     Mutant(
-        "only a job that never began is given up as unsendable",
-        "shared/backends/dynamodb/unended.py",
-        'conditional(_BURY, "#status = :accepted", values)',
-        'conditional(_BURY, "#status <> :dead", values)',
+        "only a job that never began is buried with its message",
+        "shared/backends/dynamodb/job_record_ends.py",
+        '"#status = :accepted AND attribute_not_exists(begun_at) AND',
+        '"#status <> :dead AND :accepted <> :dead AND',
         "tests/conformance/test_rescue.py",
     ),
     Mutant(
@@ -3556,8 +3584,8 @@ MUTANTS = (
     Mutant(
         "an intent needs the attempt's token",
         "shared/backends/dynamodb/intents.py",
-        "attempt_token = :token AND #status = :running",
-        "(attempt_token = :token OR #status = :running)",
+        'f"{HELD} AND {condition}"',
+        'f"(#token = :token OR #status = :running) AND {condition}"',
         "tests/conformance/test_intents.py",
     ),
     Mutant(
@@ -3612,8 +3640,8 @@ MUTANTS = (
     Mutant(
         "a brake that changed since it was seen is not overwritten",
         "shared/backends/dynamodb/brakes.py",
-        "                    ConditionExpression=as_seen,",
-        '                    ConditionExpression="attribute_exists(id) OR attribute_not_exists(id)",',
+        "            ConditionExpression=as_seen,",
+        '            ConditionExpression="attribute_exists(id) OR attribute_not_exists(id)",',
         "tests/conformance/test_brakes.py",
     ),
     Mutant(
@@ -3948,15 +3976,15 @@ MUTANTS = (
     Mutant(
         "a reopening whose reply was lost is known",
         "shared/backends/dynamodb/operator_records.py",
-        "if is_failed and _is_ready(each, reason)}",
-        "if is_failed and not each}",
+        "if item is not None and _is_ready(each, item)}",
+        "if item is not None and not each}",
         "tests/conformance/test_operator_records.py",
     ),
     Mutant(
         "an attempt that was given back is no failure",
-        "shared/backends/dynamodb/job_record_layer.py",
-        "            if not release.gives_attempt_back:\n",
-        "            if True:\n",
+        "shared/backends/dynamodb/job_record_ends.py",
+        "        if not release.gives_attempt_back:\n",
+        "        if True:\n",
         "tests/conformance/test_operator_records.py",
     ),
     Mutant(
@@ -4451,9 +4479,9 @@ MUTANTS = (
     ),
     Mutant(
         "progress is told by the holder alone",
-        "shared/backends/dynamodb/job_record_layer.py",
-        '"SET progress = :progress", HELD, values',
-        '"SET progress = :progress", "#status = :running OR #token = :token", values',
+        "shared/backends/dynamodb/job_record_ends.py",
+        '"SET progress = :progress", HELD, ',
+        '"SET progress = :progress", "#status = :running OR #token = :token", ',
         "tests/conformance/test_checkpoints.py",
     ),
     Mutant(
@@ -4557,8 +4585,8 @@ MUTANTS = (
     Mutant(
         "a part needs a record and a message",
         "shared/backends/dynamodb/job_record_layer.py",
-        "        self._transact([held, *self._split(checkpoint.parts)], checkpoint, name)\n",
-        "        self._transact([held, *self._split(checkpoint.parts)[:-1]], checkpoint, name)\n",
+        "        return self._transact([held, *self._split(checkpoint.parts)], checkpoint, name)\n",
+        "        return self._transact([held, *self._split(checkpoint.parts)[:-1]], checkpoint, name)\n",
         "tests/conformance/test_parts.py tests/functions/test_part_counter.py",
     ),
     Mutant(
@@ -4571,7 +4599,7 @@ MUTANTS = (
     Mutant(
         "an end is noted in its block alone",
         "shared/backends/dynamodb/parts.py",
-        'ConditionExpression="attribute_exists(id)",\n                ExpressionAttributeNames={f"#{number}"',
+        'ConditionExpression="attribute_exists(id)",\n            ExpressionAttributeNames={f"#{number}"',
         'ExpressionAttributeNames={f"#{number}"',
         "tests/conformance/test_parts.py",
     ),
@@ -4599,8 +4627,8 @@ MUTANTS = (
     Mutant(
         "waiting for parts needs the attempt's token",
         "shared/backends/dynamodb/parts.py",
-        'self._change(parent, update, "#token = :token AND #status = :running", values, Status.WAITING)',
-        'self._change(parent, update, "#token = :token OR #status = :running", values, Status.WAITING)',
+        "self._change(parent, change, HELD, values, Status.WAITING)",
+        'self._change(parent, change, "#token = :token OR #status = :running", values, Status.WAITING)',
         "tests/conformance/test_parts.py",
     ),
     Mutant(
@@ -5046,22 +5074,22 @@ MUTANTS = (
     ),
     Mutant(
         "a letter ends an accepted job only by its own payload",
-        "shared/backends/dynamodb/job_record_layer.py",
-        '            " AND payload = :payload"\n',
-        '            " AND payload <> :key"\n',
+        "shared/backends/dynamodb/job_record_ends.py",
+        '    " AND payload = :payload"\n',
+        '    " AND payload <> :key"\n',
         "tests/conformance/test_parts.py",
     ),
     Mutant(
         "a letter ends an accepted job only by its own payload, in memory",
-        "shared/backends/memory/database.py",
-        "            if mine != (view.names",
-        "            if mine[:2] + (view.payload,) != (view.names",
+        "shared/backends/memory/unended.py",
+        "            if mine == (seen.names",
+        "            if mine[:2] + (seen.payload,) == (seen.names",
         "tests/conformance/test_parts.py tests/unit/test_parts.py",
     ),
     Mutant(
         "what a step has done outside is written although the job is to end",
         "shared/backends/dynamodb/job_records.py",
-        "            self._transact(hold, partial(write, although_cancelling=True), is_done)\n            raise\n",
+        "            self._transact(hold, lambda: layer.write_step(checkpoint, although_cancelling=True), is_done)\n            raise\n",
         "            raise\n",
         "tests/conformance/test_parts.py",
     ),

@@ -244,9 +244,9 @@ def test_progress_is_written_every_two_seconds_at_most_and_with_each_commit() ->
     world = World.of(handler)
     note = world.database.note_progress
 
-    def noting(hold: Any, progress: Progress, now: Any) -> None:
+    def noting(hold: Any, progress: Progress) -> None:
         written.append(progress.done)
-        note(hold, progress, now)
+        note(hold, progress)
 
     world.database.note_progress = noting
     assert world.execute(body()) == Completed(1)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from shared.message import Message
     from shared.outcome import Failure
 
 
@@ -44,11 +45,14 @@ class MemoryUnended(MemoryRecords):
             self._demand_as_seen(view, now)
             self._bury_lost(self.records[view.record], failure, now)
 
-    def give_up_unsent(self, record: str, failure: Failure, now: datetime) -> None:
-        """Mark an accepted job dead-lettered whose message can never be sent."""
+    def bury_unbegun(self, message: Message, failure: Failure, now: datetime) -> None:
+        """Mark an accepted job dead-lettered of which no attempt ever began."""
         with self.lock:
-            seen = self.records.get(record)
-            if seen is not None and seen.status is Status.ACCEPTED:
+            seen = self.records.get(message.record or "")
+            if seen is None or seen.status is not Status.ACCEPTED or seen.begun_at is not None:
+                return
+            mine = (message.job_type, message.idempotency_key, message.payload)
+            if mine == (seen.names["job_type"], seen.names["idempotency_key"], seen.payload):
                 self._bury_lost(seen, failure, now)
 
     def _bury_lost(self, seen: JobView, failure: Failure, now: datetime) -> None:

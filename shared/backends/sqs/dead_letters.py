@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from shared.backends.aws import translated
+from shared.backends.aws import code_of, translated
 from shared.backends.sqs.attributes import to_api, to_event
 from shared.dead_letters.queue import Redrive
 from shared.delivery import read_event
@@ -117,7 +117,7 @@ class SqsDeadLetters:
             try:
                 found = self.client.list_message_move_tasks(SourceArn=arn, MaxResults=1)
             except ClientError as error:
-                if error.response["Error"]["Code"].rpartition(".")[2] in NO_SUCH_CALL:
+                if code_of(error) in NO_SUCH_CALL:
                     return None
                 raise
         for task in found.get("Results", []):
