@@ -173,6 +173,14 @@ class JobView:
         """Whether the job has ended by itself; a dead letter waits for a decision."""
         return self.status in ENDED
 
+    def has_expired(self, now: datetime) -> bool:
+        """Whether the record counts as absent; one whose expiry is exactly now has expired."""
+        return self.expires is not None and self.expires <= now
+
+    def is_held(self, now: datetime) -> bool:
+        """Whether an attempt holds the job; a claim whose deadline is exactly now still holds."""
+        return self.status is Status.RUNNING and self.claim_until is not None and self.claim_until >= now
+
 
 class JobRecords(Protocol):
     """The store of job records. Each method is one conditional write; a lost reply is resolved by the attempt token."""

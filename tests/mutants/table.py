@@ -134,10 +134,17 @@ MUTANTS = (
     ),
     Mutant(
         "an expired record is absent",
-        "shared/claim.py",
-        "seen.expires is not None and seen.expires <= now",
+        "shared/job_record.py",
+        "self.expires is not None and self.expires <= now",
         "False",
-        f"{RECORDS} {EXECUTION}",
+        "tests/conformance/test_job_records.py tests/unit/test_execution.py",
+    ),
+    Mutant(
+        "a parent that has expired is absent to whoever counts its parts",
+        "shared/backends/dynamodb/parts.py",
+        "view.has_expired(self.clock.now())",
+        "False",
+        "tests/conformance/test_parts.py",
     ),
     Mutant(
         "a claim whose reply was lost is its own", "shared/claim.py", "seen.token == claim.token:", "False:", RECORDS
@@ -1587,9 +1594,9 @@ MUTANTS = (
     Mutant(
         "a job that is held is not begun by another",
         "shared/claim.py",
-        "seen.status is Status.RUNNING and seen.claim_until is not None and seen.claim_until >= now",
-        "False",
-        SIMULATION,
+        "if seen.is_held(now) and",
+        "if False and",
+        "tests/simulation/test_simulation.py",
     ),
     Mutant(
         "a job is not begun before its time",
@@ -2219,8 +2226,8 @@ MUTANTS = (
     Mutant(
         "what an attempt holds now is not sent anew",
         "shared/rounds/rescue.py",
-        "if view.status is Status.RUNNING and view.claim_until",
-        "if False and view.claim_until",
+        "if view.is_held(self.clock.now()):",
+        "if False:",
         "tests/functions/test_rounds.py",
     ),
     Mutant(
@@ -2351,10 +2358,10 @@ MUTANTS = (
     ),
     Mutant(
         "what has expired is in no list",
-        OWNED,
-        "if view.expires is None or view.expires > now:",
+        "shared/backends/dynamodb/owned_jobs.py",
+        "if not view.has_expired(now):",
         "if True:",
-        OWNED_JOBS,
+        "tests/conformance/test_owned_jobs.py",
     ),
     Mutant(
         "a place in a list is its owner's alone",
@@ -3059,7 +3066,7 @@ MUTANTS = (
     Mutant(
         "the operator sees no record that has expired",
         "ops/jobs/job_records.py",
-        "if view.expires is not None and view.expires <= self.clock.now():",
+        "if view.has_expired(self.clock.now()):",
         "if False:",
         "tests/ops/test_command.py",
     ),
@@ -4137,8 +4144,8 @@ MUTANTS = (
     Mutant(
         "a job that may be running is not taken away without force",
         "ops/jobs/changes.py",
-        "view.claim_until >= now",
-        "view.claim_until is None",
+        "view.is_held(now)",
+        "False",
         "tests/ops/test_job.py",
     ),
     Mutant(
@@ -4578,8 +4585,8 @@ MUTANTS = (
     Mutant(
         "a job whose attempt is gone is not told as running",
         "shared/intake/operation.py",
-        "view.claim_until < now:",
-        "view.claim_until < now and False:",
+        "not view.is_held(now):",
+        "False:",
         "tests/unit/test_operation.py",
     ),
     Mutant(

@@ -84,7 +84,7 @@ class DynamoDBAcceptances:
         if item["status"]["S"] in {status.value for status in STOPPABLE} and "checkpoints" in item:
             item = self._stop(record, now)
         view = read_view(record, item)
-        return None if view.expires is not None and view.expires <= now else view
+        return None if view.has_expired(now) else view
 
     def _cancel(self, record: str, owner: str, now: datetime, *, waits: int | None) -> dict[str, Any]:
         """Cancel a job that waits until then, or one that waits for nothing; give its item as it is then.

@@ -140,9 +140,7 @@ class DynamoDBJobRecords:
     def view(self, record: str) -> JobView | None:
         """Read a record, consistently."""
         view = self._read(record)
-        if view is None or (view.expires is not None and view.expires <= self.clock.now()):
-            return None
-        return view
+        return None if view is None or view.has_expired(self.clock.now()) else view
 
     @property
     def _intents(self) -> DynamoDBIntents:

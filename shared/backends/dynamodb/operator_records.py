@@ -68,7 +68,7 @@ class DynamoDBOperatorRecords:
                     view = read_view(item["id"]["S"], item)
                     found[view.record] = view
         now = self.clock.now()
-        return {name: view for name, view in found.items() if view.expires is None or view.expires > now}
+        return {name: view for name, view in found.items() if not view.has_expired(now)}
 
     def reopen(self, asked: Sequence[Reopening], now: datetime) -> frozenset[str]:
         """Make jobs accepted again, in transactions of many."""

@@ -196,7 +196,8 @@ class DynamoDBParts:
         """Read a record."""
         with translated("dynamodb"):
             answer = self.client.get_item(TableName=self.table, Key={"id": {"S": record}}, ConsistentRead=True)
-        return read_view(record, answer["Item"]) if "Item" in answer else None
+        view = read_view(record, answer["Item"]) if "Item" in answer else None
+        return None if view is None or view.has_expired(self.clock.now()) else view
 
     def _parts(self, split: Split, block: dict[str, Any], but: Collection[str]) -> Iterator[JobView]:
         """The records of a block's parts, but for those of these numbers."""

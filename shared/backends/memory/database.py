@@ -191,9 +191,7 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended, MemoryParts)
         """Read a record."""
         with self.lock:
             view = self.records.get(record)
-            if view is None or (view.expires is not None and view.expires <= self.clock.now()):
-                return None
-            return view
+            return None if view is None or view.has_expired(self.clock.now()) else view
 
     def _held(self, hold: Hold) -> JobView:
         view = self.records.get(hold.record)
