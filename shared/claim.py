@@ -76,7 +76,6 @@ class Ended:
 
     status: Status
     tags: tuple[Tag, ...] = ()
-    result: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +149,7 @@ def decide(seen: JobView | None, claim: Claim, now: datetime) -> Answer | Step: 
     if differs(seen.fingerprint, claim.fingerprint):
         return KeyReused()
     if seen.status in ENDED or seen.status is Status.WAITING:  # its parts are at work, and it is sent anew after them
-        return Ended(seen.status, seen.tags, seen.result)
+        return Ended(seen.status, seen.tags)
     if claim.death < seen.death:
         return StaleCopy(seen.status)
     if seen.is_held(now) and seen.claim_until is not None:

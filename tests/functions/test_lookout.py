@@ -38,7 +38,6 @@ def connection(valkey: Valkey) -> Connection:
 def settings(aws_endpoint: str, valkey: Valkey) -> Settings:
     del aws_endpoint
     return Settings(
-        "dev",
         Database.create().jobs_table,
         "outbox",
         cache_host=valkey.host,

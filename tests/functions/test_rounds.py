@@ -431,14 +431,12 @@ def test_a_rescue_leaves_the_invocation_time_to_end() -> None:
 
 
 def test_the_sweepers_grace_runs_at_the_stages_pace() -> None:
-    made = outbox_sweeper.connect(Settings("dev", "jobs", "outbox", pace=0.1))
+    made = outbox_sweeper.connect(Settings("jobs", "outbox", pace=0.1))
     assert made.sweeper.grace == GRACE / 10
 
 
 def test_the_round_is_told_by_its_settings_where_messages_go_and_what_recurs() -> None:
-    settings = Settings(
-        "dev", "jobs", "outbox", routes={"sweep-up": "sweeps"}, recurring={"sweep-up": "3 */15 * * *  MON"}
-    )
+    settings = Settings("jobs", "outbox", routes={"sweep-up": "sweeps"}, recurring={"sweep-up": "3 */15 * * *  MON"})
     again = Settings.from_environ(settings.to_environ())
     assert outbox_sweeper._recurrences(again) == [Recurrence("sweep-up", 3, "sweeps", "*/15 * * *  MON")]
     assert again.routes == {"sweep-up": "sweeps"}

@@ -17,6 +17,7 @@ from shared.lease import Lease, Leases, Want
 from shared.pipeline.finishing import Finishing
 from shared.pipeline.keeper import Keeper
 from shared.tag import Tag
+from shared.telemetry import Silent
 from tests.world import Context, World, body, event, failures, record_of
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Noting(MemoryCache):
 
 
 def finishing(cache: Noting, gathering: timedelta = LONG) -> Finishing:
-    return Finishing(Leases(cache, Keeper(), SystemClock()), SystemClock(), gathering)
+    return Finishing(Leases(cache, Keeper(Silent()), SystemClock()), SystemClock(), gathering)
 
 
 class Job(threading.Thread):

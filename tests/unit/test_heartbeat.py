@@ -144,7 +144,7 @@ def test_a_claim_that_could_not_be_prolonged_in_time_is_lost_for_good() -> None:
     with pytest.raises(LeaseLost):
         heart.check()
     case.stores.claim_error = StoreUnavailable("no answer")
-    assert Keeper().renew_due() == IDLE
+    assert Keeper(Silent()).renew_due() == IDLE
     assert case.after(1) == IDLE
 
 
@@ -173,7 +173,7 @@ def test_bat_16_the_heart_stops_at_sqs_12_hours() -> None:
 
 def test_a_renewal_that_raises_what_nobody_thought_of_loses_its_holder_and_spares_the_others() -> None:
     case = Case()
-    keeper = Keeper()
+    keeper = Keeper(Silent())
     keeper.keep(case.begin())
     case.stores.claim_error = RuntimeError("a bug")
     other = Case()
@@ -413,7 +413,7 @@ def test_a_batch_beats_for_the_messages_that_still_wait_for_their_turn() -> None
     job = note_job(heartbeat=BEAT, timeout=timedelta(minutes=1), max_latency=timedelta(hours=1))
     world = World(Worker("notes", jobs=(job,), batch_size=3, batch_concurrency=1))
     runtime = world.runtime
-    keeper = Beats()
+    keeper = Beats(Silent())
     object.__setattr__(runtime.execution.preparation, "keeper", keeper)
     batch = [world.delivery(body(idempotency_key=f"k{number}")) for number in range(3)]
     ahead = runtime.execution.preparation.together(batch, {"m1"}, world.clock.now() + timedelta(minutes=5))

@@ -14,6 +14,7 @@ from shared.clock import SystemClock
 from shared.errors import CacheUnavailable, LeaseLost
 from shared.lease import Leases, Want, valid_until
 from shared.pipeline.keeper import Keeper
+from shared.telemetry import Silent
 from tests.world import FakeClock
 
 TTL = timedelta(seconds=30)
@@ -44,7 +45,7 @@ class Renewing:
 
 def leases(clock: FakeClock) -> tuple[Leases, Flaky]:
     cache = Flaky(clock)
-    return Leases(cache, Keeper(), clock), cache
+    return Leases(cache, Keeper(Silent()), clock), cache
 
 
 def test_i31_validity_counts_from_before_the_request_less_drift() -> None:
@@ -57,7 +58,7 @@ def test_i31_validity_counts_from_before_the_request_less_drift() -> None:
             clock.pass_(timedelta(seconds=31))
             return super().acquire(key, token, ttl)
 
-    lease = Leases(Slow(clock), Keeper(), clock).take(Want("k", "t", TTL))
+    lease = Leases(Slow(clock), Keeper(Silent()), clock).take(Want("k", "t", TTL))
     assert lease is not None
     with pytest.raises(LeaseLost):
         lease.check()
@@ -174,7 +175,7 @@ def test_the_end_of_an_invocation_does_not_wait_for_every_renewal() -> None:
             clock.sleep(0.4)
             return super().renew(key, token, ttl)
 
-    kept = Leases(Slow(clock), Keeper(), clock)
+    kept = Leases(Slow(clock), Keeper(Silent()), clock)
     with kept.keeper:
         for number in range(10):
             kept.take(Want(f"k{number}", f"t{number}", timedelta(milliseconds=300)))
@@ -189,7 +190,7 @@ def test_the_end_of_an_invocation_does_not_wait_for_every_renewal() -> None:
 def test_the_thread_renews_a_lease_taken_while_it_waits() -> None:
     clock = SystemClock()
     cache = MemoryCache(clock)
-    kept = Leases(cache, Keeper(), clock)
+    kept = Leases(cache, Keeper(Silent()), clock)
     with kept.keeper:
         clock.sleep(0.05)
         lease = kept.take(Want("k", "t", timedelta(milliseconds=300)))
@@ -213,7 +214,7 @@ class Suspended(FakeClock):
 
 def test_i33_a_machine_that_was_suspended_finds_its_lease_lost_by_the_wall_clock() -> None:
     clock = Suspended()
-    lease = Leases(MemoryCache(clock), Keeper(), clock).take(Want("k", "t", TTL))
+    lease = Leases(MemoryCache(clock), Keeper(Silent()), clock).take(Want("k", "t", TTL))
     assert lease is not None
     clock.pass_(TTL)
     clock.stood_still = TTL

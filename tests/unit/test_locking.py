@@ -14,6 +14,7 @@ from shared.lease import Leases, Want
 from shared.outcome import Because, Completed, Postponed
 from shared.pipeline.keeper import Keeper
 from shared.pipeline.locking import Locking, Locks
+from shared.telemetry import Silent
 from shared.worker import Worker
 from tests.world import Context, Counter, FakeClock, Note, World, body, event, note_job, record_of
 
@@ -53,7 +54,7 @@ class Counting(MemoryCache):
 def locking(clock: FakeClock | None = None) -> tuple[Locking, Counting]:
     clock = clock or FakeClock()
     cache = Counting(clock)
-    return Locking(Leases(cache, Keeper(), clock), Surroundings(clock, Random(3), Counter())), cache  # noqa: S311 - repeatable
+    return Locking(Leases(cache, Keeper(Silent()), clock), Surroundings(clock, Random(3), Counter())), cache  # noqa: S311 - repeatable
 
 
 def locks(*keys: str, owner: str = "me") -> Locks:
@@ -139,7 +140,7 @@ def test_a_process_that_is_to_end_does_not_wait_for_locks() -> None:
 def test_i35_twenty_contenders_all_get_their_turn_one_at_a_time() -> None:
     clock = SystemClock()
     cache = MemoryCache(clock)
-    taking = Locking(Leases(cache, Keeper(), clock), Surroundings(clock, Random(1), Counter()))  # noqa: S311 - repeatable
+    taking = Locking(Leases(cache, Keeper(Silent()), clock), Surroundings(clock, Random(1), Counter()))  # noqa: S311 - repeatable
     inside: list[int] = []
     most: list[int] = []
     served: list[int] = []

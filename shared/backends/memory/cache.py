@@ -94,7 +94,7 @@ class MemoryCache:
                 return Hit(kept.entry)
             holder, till = tagged.refills.get(name, (token, 0.0))
             if holder != token and now < till:
-                return Busy(timedelta(seconds=till - now)) if kept is None else Hit(kept.entry, refreshing=True)
+                return Busy() if kept is None else Hit(kept.entry, refreshing=True)
             self._lend(tagged, name, token, lease)
             return Miss() if kept is None else Stale(kept.entry, timedelta(seconds=kept.hard - now))
 
