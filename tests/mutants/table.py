@@ -222,9 +222,9 @@ MUTANTS = (
     Mutant(
         "an attempt that lost its lease is given back",
         "shared/pipeline/attempt.py",
-        "Release(now, gives_attempt_back=True))\n                return self.postponed(run.delivery, because)",
-        "Release(now))\n                return self.postponed(run.delivery, because)",
-        EXECUTION,
+        "Release(now, gives_attempt_back=True))\n                return self.postponing.postponed(run.delivery, because)",
+        "Release(now))\n                return self.postponing.postponed(run.delivery, because)",
+        "tests/unit/test_execution.py",
     ),
     Mutant(
         "a result that cannot be kept is refused",
@@ -603,9 +603,9 @@ MUTANTS = (
     Mutant(
         "on shutdown what runs is handed back",
         "shared/unit_of_work.py",
-        "        if self.stopping is not None and self.stopping.is_set():",
+        "        if self.stopping.is_set():",
         "        if False:",
-        CONSUMER,
+        "tests/unit/test_consumer.py",
     ),
     Mutant(
         "a zombie gets no fencing number",
@@ -1451,9 +1451,9 @@ MUTANTS = (
     Mutant(
         "a cache that is set wrongly is told and waited for",
         "shared/execution.py",
-        "        except SettingsError as error:\n            outcome = self.attempts.misconfigured(delivery, error)\n",
+        "        except SettingsError as error:\n            outcome = self.postponing.misconfigured(delivery, error)\n",
         "",
-        PREPARATION,
+        "tests/unit/test_preparation.py",
     ),
     Mutant(
         "a setting that is missing costs no attempt",
@@ -3521,8 +3521,8 @@ MUTANTS = (
     Mutant(
         "whoever is turned away gives the attempt back",
         "shared/pipeline/attempt.py",
-        "                postponed = self.later(run.delivery, because, after)\n                self._release(granted, Release(now + postponed.after, gives_attempt_back=True))",
-        "                postponed = self.later(run.delivery, because, after)\n                self._release(granted, Release(now + postponed.after))",
+        "                postponed = self.postponing.later(run.delivery, because, after)\n                self._release(granted, Release(now + postponed.after, gives_attempt_back=True))",
+        "                postponed = self.postponing.later(run.delivery, because, after)\n                self._release(granted, Release(now + postponed.after))",
         "tests/unit/test_way.py",
     ),
     Mutant(
@@ -3534,9 +3534,9 @@ MUTANTS = (
     ),
     Mutant(
         "what waits for a breaker does not come back in one moment",
-        "shared/pipeline/attempt.py",
-        "return Postponed(_within_reason(wait + self.postponed(delivery, because).after), because)",
-        "return Postponed(_within_reason(wait), because)",
+        "shared/pipeline/postponing.py",
+        "return Postponed(within_reason(wait + self.postponed(delivery, because).after), because)",
+        "return Postponed(within_reason(wait), because)",
         "tests/unit/test_way.py",
     ),
     Mutant(
@@ -4186,8 +4186,8 @@ MUTANTS = (
     Mutant(
         "an intent of a call that was done is not taken back with another's",
         "shared/work/calls.py",
-        "if self.intents is not None and use.name not in self._answered:",
-        "if self.intents is not None:",
+        "if use.name not in self._answered:",
+        "if use.name:",
         "tests/unit/test_way.py",
     ),
     Mutant(
@@ -4564,8 +4564,8 @@ MUTANTS = (
     Mutant(
         "whoever lost the lease begins no further step",
         "shared/work/long_work.py",
-        "        self._check_guards()\n        steps.go_on(needs)\n",
-        "        steps.go_on(needs)\n",
+        "        self._check_guards()\n        self.steps.go_on(needs)\n",
+        "        self.steps.go_on(needs)\n",
         "tests/unit/test_steps.py",
     ),
     Mutant(
@@ -4935,7 +4935,7 @@ MUTANTS = (
     Mutant(
         "ends that come while the parent ends are told",
         "shared/pipeline/attempt.py",
-        "        if work.steps is not None and work.steps.is_split:\n            self._tell_tally(work.steps.view)\n",
+        "        if work.steps.is_split:\n            self._tell_tally(work.steps.view)\n",
         "",
         "tests/unit/test_parts.py",
     ),
@@ -5012,7 +5012,7 @@ MUTANTS = (
     Mutant(
         "a store of deposits that is away costs no attempt",
         "shared/execution.py",
-        "        except Unavailable as error:\n            raise _LeavesEarly(self.attempts.postponed(delivery, Because.STORE_UNAVAILABLE)) from error\n\n",
+        "        except Unavailable as error:\n            raise _LeavesEarly(self.postponing.postponed(delivery, Because.STORE_UNAVAILABLE)) from error\n\n",
         "\n",
         "tests/unit/test_deposits.py",
     ),
@@ -5109,9 +5109,9 @@ MUTANTS = (
     ),
     Mutant(
         "a key is as old as its step",
-        "shared/execution.py",
-        "begun_at=granted.view.stepped_at or granted.view.begun_at",
-        "begun_at=granted.view.begun_at",
+        "shared/pipeline/units.py",
+        "begun_at=view.stepped_at or view.begun_at",
+        "begun_at=view.begun_at",
         "tests/unit/test_steps.py",
     ),
     Mutant(
@@ -5131,8 +5131,8 @@ MUTANTS = (
     Mutant(
         "the last step's tags are dropped before a cancelled job ends",
         "shared/pipeline/attempt.py",
-        "                work.steps.resume()\n            self._go_on_unless_cancelled(granted)\n",
-        "                self._go_on_unless_cancelled(granted)\n                work.steps.resume()\n",
+        "            work.steps.resume()\n            self._go_on_unless_cancelled(granted)\n",
+        "            self._go_on_unless_cancelled(granted)\n            work.steps.resume()\n",
         "tests/unit/test_steps.py",
     ),
     Mutant(
@@ -5145,8 +5145,8 @@ MUTANTS = (
     Mutant(
         "a step that was committed after the deadline is no failure",
         "shared/work/long_work.py",
-        "        self._check_guards()\n        steps.go_on(needs)\n",
-        "        self.check()\n        steps.go_on(needs)\n",
+        "        self._check_guards()\n        self.steps.go_on(needs)\n",
+        "        self.check()\n        self.steps.go_on(needs)\n",
         "tests/unit/test_steps.py",
     ),
     Mutant(

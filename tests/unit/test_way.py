@@ -217,9 +217,9 @@ def test_an_attempt_counts_once_for_the_retry_budget_however_many_calls_it_makes
 
 def test_what_waits_for_an_open_breaker_does_not_come_back_in_one_moment() -> None:
     shop = Shop(rate=FAST, breaker=CircuitBreaker(1, PAUSE))
-    attempts = shop.world.runtime.execution.attempts
+    postponing = shop.world.runtime.execution.postponing
     delivery = shop.world.delivery(body(), system={"ApproximateReceiveCount": "5"})
-    waits = {attempts.later(delivery, Because.DEPENDENCY_OPEN, PAUSE).after // SECOND for _ in range(200)}
+    waits = {postponing.later(delivery, Because.DEPENDENCY_OPEN, PAUSE).after // SECOND for _ in range(200)}
     assert min(waits) >= 60
     assert len(waits) > 25
 
