@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from shared.clock import Surroundings
     from shared.delivery import Delivery
-    from shared.job_record import JobRecords
+    from shared.job_records import JobRecords
     from shared.pipeline.attempt import Attempts
     from shared.pipeline.finishing import Finishing
     from shared.pipeline.locking import Locking

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from shared.files import FileStore
     from shared.gate import Gates
     from shared.item import ItemStore
-    from shared.job_record import JobRecords
+    from shared.job_records import JobRecords
     from shared.lease import LeaseStore
     from shared.outbox import Outbox
     from shared.rounds.counting import Parts
@@ -137,8 +137,7 @@ def producer(queue_url: str, bucket: str | None = None) -> Producer:
     """A producer for a queue, by the caller's own AWS credentials; payloads over 200 KB go into the bucket of deposits."""
     queue = SqsQueue(client("sqs"), queue_url)
     deposits = None if bucket is None else Deposits(files_in({DEPOSITS.bucket: bucket}))
-    fifo = queue_url.endswith(".fifo")
-    return Producer(queue, SystemClock(), SystemRandom(), random_token, fifo=fifo, deposits=deposits)
+    return Producer(queue, SystemClock(), SystemRandom(), random_token, fifo=queue.fifo, deposits=deposits)
 
 
 def cache(settings: Settings, telemetry: Telemetry, *, threads: int = 10) -> Cache:

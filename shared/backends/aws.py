@@ -12,8 +12,8 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError  # noqa: A004
 from botocore.session import get_session
 
+from shared.classification import Kind, classify
 from shared.errors import Refused, StoreUnavailable, Unavailable
-from shared.retry import Kind, classify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from shared.intake.acceptance import AcceptsJobs
     from shared.intake.operation import Operation
     from shared.job import Job, JobTypes
-    from shared.job_record import JobRecords, JobView
+    from shared.job_record import JobView
+    from shared.job_records import JobRecords
     from shared.trace import Trace
     from shared.wire.deposits import Deposits
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from shared.classification import Kind, classify
 from shared.commit import Commit, Release
 from shared.errors import (
     CancelAsked,
@@ -44,7 +45,6 @@ from shared.outcome import (
 )
 from shared.pipeline.postponing import within_reason
 from shared.pipeline.result import commit_of
-from shared.retry import Kind, classify
 from shared.rounds.counting import LOOK_EVERY
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 
     from shared.claim import Granted
     from shared.clock import Surroundings
-    from shared.job_record import JobRecords, JobView
+    from shared.job_record import JobView
+    from shared.job_records import JobRecords
     from shared.outbox import Posting
     from shared.pipeline.finishing import Finishing
     from shared.pipeline.postponing import Postponing

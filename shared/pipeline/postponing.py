@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from shared.limits import LONGEST_HIDDEN
 from shared.outcome import Because, Postponed
-from shared.retry import LONGEST_WAIT
 from shared.worker import LONGEST_POSTPONEMENT, SHORTEST_POSTPONEMENT
 
 if TYPE_CHECKING:
@@ -45,4 +45,4 @@ class Postponing:
 
 def within_reason(after: timedelta) -> timedelta:
     """A wait that SQS can hold, and that is no hot loop."""
-    return min(max(after, SHORTEST_WAIT), LONGEST_WAIT - SHORTEST_WAIT)
+    return min(max(after, SHORTEST_WAIT), LONGEST_HIDDEN - SHORTEST_WAIT)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shared.dependency import Transport
     from shared.files import FileStore
     from shared.item import ItemStore
-    from shared.job_record import JobRecords
+    from shared.job_records import JobRecords
     from shared.pipeline.run import Run
     from shared.rounds.counting import Parts
     from shared.tag import Tag

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from shared.errors import Unavailable
 from shared.failpoints import Failpoint, failpoint
-from shared.outbox import LONGEST_DELAY
+from shared.limits import LONGEST_DELAY
 from shared.outcome import Failure
 from shared.producer import Outgoing, send_all
 from shared.telemetry import NO_JOB_TYPE

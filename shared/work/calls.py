@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from shared.clock import Clock, Tokens
     from shared.dependency import Dependency, Reply, Transport
-    from shared.job_record import Hold, JobRecords
+    from shared.job_record import Hold
+    from shared.job_records import JobRecords
     from shared.trace import Trace
     from shared.work.way import Way
 

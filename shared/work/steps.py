@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from shared.claim import Granted
     from shared.clock import Clock
-    from shared.job_record import JobRecords, JobView
+    from shared.job_record import JobView
+    from shared.job_records import JobRecords
     from shared.limits import Value
     from shared.tag import Tag
     from shared.work.splitting import Splitting

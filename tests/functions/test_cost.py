@@ -156,7 +156,9 @@ def test_a_call_within_bounds_costs_two_exchanges_more_however_many_bounds_there
 
     worker = Worker("notes", jobs=(note_job(buy, uses=(dependency,)),))
     counted = costs(worker, body(idempotency_key="warm", payload={"thing": 1}))  # a dead letter, which costs no call
-    object.__setattr__(counted.consumer.runtime.execution, "transport", MemoryTransport(lambda *_: Reply(200, None)))
+    object.__setattr__(
+        counted.consumer.runtime.execution.units, "transport", MemoryTransport(lambda *_: Reply(200, None))
+    )
     counted.handle(body(idempotency_key="k"))
     assert counted.calls == {"UpdateItem": 1, "TransactWriteItems": 1}
     assert len(counted.exchanges) == 2 + 2

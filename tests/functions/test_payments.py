@@ -205,7 +205,7 @@ def test_r2_3_no_answer_asks_for_reconciliation_under_a_key_of_this_attempt() ->
 
     with pytest.raises(OutcomeUnknown) as caught:
         capture(work_on(ORDER, answer))
-    assert caught.value.reconcile.idempotency_key == "reconcile/token"
+    assert caught.value.reconcile.idempotency_key == "reconcile/attempt-token"
     assert json.loads(caught.value.reconcile.payload)["capture_key"] == "k"
 
 

@@ -1345,7 +1345,7 @@ MUTANTS = (
     Mutant(
         "the heart stops before SQS's 12 hours",
         "shared/pipeline/heartbeat.py",
-        "if sent - self._received > (LONGEST_WAIT - self.ahead).total_seconds():",
+        "if sent - self._received > (LONGEST_HIDDEN - self.ahead).total_seconds():",
         "if False:",
         HEARTBEAT,
     ),
@@ -2954,7 +2954,7 @@ MUTANTS = (
     Mutant(
         "nobody is sent away for as long as an incident may last",
         "shared/intake/shedding.py",
-        "min(left, LONGEST_WAIT)",
+        "min(left, LONGEST_TOLD)",
         "left",
         "tests/unit/test_shedding.py",
     ),
@@ -3171,7 +3171,7 @@ MUTANTS = (
     Mutant(
         "a FIFO queue is sent nothing whose delay it would forget",
         "shared/backends/sqs/queue.py",
-        "DELAY_ON_FIFO if self._is_fifo and message.delay else ",
+        "DELAY_ON_FIFO if self.fifo and message.delay else ",
         "",
         "tests/conformance/test_queues.py",
     ),
@@ -4984,7 +4984,7 @@ MUTANTS = (
     Mutant(
         "no payload is deposited for a job that may begin when it is forgotten",
         "shared/wire/deposits.py",
-        "    if wait > LONGEST_WAIT and",
+        "    if wait > LONGEST_AHEAD and",
         "    if False and",
         "tests/unit/test_deposits.py",
     ),
@@ -4998,8 +4998,8 @@ MUTANTS = (
     Mutant(
         "a deposited payload is read as strictly as one that travels",
         "shared/wire/parsing.py",
-        "    parsed, _ = read_json(whole)  # as strict as for one that travels\n    return written(parsed)\n",
-        "    return whole\n",
+        "    _, text = read_json(deposits.whole(payload))  # as strict as for one that travels\n    return text\n",
+        "    return deposits.whole(payload)\n",
         "tests/unit/test_deposits.py",
     ),
     Mutant(

@@ -20,7 +20,7 @@ from shared.producer import Producer
 from shared.wire.deposits import (
     INLINE_BYTES,
     LARGEST_BYTES,
-    LONGEST_WAIT,
+    LONGEST_AHEAD,
     Deposits,
     Mark,
     check_deposit_schedule,
@@ -90,10 +90,10 @@ def test_what_is_gone_or_is_something_else_is_told() -> None:
 
 def test_a_job_for_long_after_is_not_deposited() -> None:
     mark = str(Mark.of(LARGE))
-    check_deposit_schedule(mark, LONGEST_WAIT)
+    check_deposit_schedule(mark, LONGEST_AHEAD)
     check_deposit_schedule("{}", timedelta(days=300))
     with pytest.raises(Refused, match="it is kept for 90, and the job may need it for long after its time; 45 days"):
-        check_deposit_schedule(mark, LONGEST_WAIT + timedelta(seconds=1))
+        check_deposit_schedule(mark, LONGEST_AHEAD + timedelta(seconds=1))
 
 
 # On the way of a message.

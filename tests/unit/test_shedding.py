@@ -10,7 +10,7 @@ import pytest
 
 from shared.backends.memory.intake import MemoryIntakeStore
 from shared.errors import Refused, StoreUnavailable, Unavailable
-from shared.intake.shedding import FRESH, LONGEST_WAIT, Closed, Shedding
+from shared.intake.shedding import FRESH, LONGEST_TOLD, Closed, Shedding
 from tests.world import START, FakeClock
 
 HOUR = timedelta(hours=1)
@@ -70,7 +70,7 @@ def test_nobody_is_sent_away_for_as_long_as_an_incident_may_last() -> None:
             case.shedding.check("note")
         assert caught.value.after is not None
         waits.append(caught.value.after)
-    assert max(waits) <= 1.25 * LONGEST_WAIT
+    assert max(waits) <= 1.25 * LONGEST_TOLD
     assert len(set(waits)) == 20  # they do not come again in one moment
 
 

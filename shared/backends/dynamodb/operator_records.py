@@ -17,7 +17,7 @@ from shared.backends.dynamodb.job_record_item import (
     write_failure,
     write_replayed,
 )
-from shared.backends.dynamodb.reads import BATCH, batch_get
+from shared.backends.dynamodb.reads import batch_get
 from shared.backends.dynamodb.transactions import TRIES, Busy, transact
 from shared.clock import to_millis
 from shared.dead_letters.operator_records import FAILURES_KEPT, TOGETHER
@@ -60,13 +60,11 @@ class DynamoDBOperatorRecords:
     def views(self, records: Sequence[str]) -> dict[str, JobView]:
         """Read records, a hundred at a time."""
         found: dict[str, JobView] = {}
-        wanted = list(dict.fromkeys(records))
-        for place in range(0, len(wanted), BATCH):
-            keys = [{"id": {"S": record}} for record in wanted[place : place + BATCH]]
-            for item in batch_get(self.client, self.table, keys, self.clock, self.random):
-                if "status" in item:
-                    view = read_view(item["id"]["S"], item)
-                    found[view.record] = view
+        keys = [{"id": {"S": record}} for record in dict.fromkeys(records)]
+        for item in batch_get(self.client, self.table, keys, self.clock, self.random):
+            if "status" in item:
+                view = read_view(item["id"]["S"], item)
+                found[view.record] = view
         now = self.clock.now()
         return {name: view for name, view in found.items() if not view.has_expired(now)}
 

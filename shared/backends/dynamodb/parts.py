@@ -15,7 +15,7 @@ from shared.backends.dynamodb.conditional_writes import update
 from shared.backends.dynamodb.job_record_conditions import HELD, conditional, demand_held, held_values
 from shared.backends.dynamodb.job_record_item import LOOK_AT, UNENDED, read_view, watched_from, write_place, write_tally
 from shared.backends.dynamodb.outbox import shard_of, write_posting
-from shared.backends.dynamodb.reads import BATCH, batch_get
+from shared.backends.dynamodb.reads import batch_get
 from shared.backends.dynamodb.transactions import transact
 from shared.clock import to_millis
 from shared.errors import ClaimLost
@@ -211,8 +211,7 @@ class DynamoDBParts:
 
     def _blocks(self, split: Split) -> Iterator[dict[str, Any]]:
         keys = [{"id": {"S": split.block(number)}} for number in range(split.blocks)]
-        for place in range(0, len(keys), BATCH):
-            yield from batch_get(self.client, self.table, keys[place : place + BATCH], self.clock, self.random)
+        yield from batch_get(self.client, self.table, keys, self.clock, self.random)
 
     def _conditional(self, parent: JobView, change: str, condition: str, values: dict[str, Any]) -> dict[str, Any]:
         place = {"TableName": self.table, "Key": {"id": {"S": parent.record}}}
