@@ -21,6 +21,7 @@ from shared.consumer import Consumer
 from shared.delivery import DEAD_LETTER_ATTRIBUTE, Delivery, read_event
 from shared.job import job
 from shared.job_record import SYSTEM
+from shared.lease import Want
 from shared.outbox import SHARDS
 from shared.payload import Payload
 from shared.retry import Retry
@@ -224,6 +225,12 @@ class World:
     def thing(self, name: str) -> Mapping[str, Any] | None:
         stored = self.database.read(THINGS, (name,))
         return None if stored is None or stored.deleted else stored.attributes
+
+
+def acquired(store: Any, key: str, token: str, ttl: timedelta) -> bool:
+    """Take a lock key for a token, beside the pipeline; give whether it was granted."""
+    (granted,) = store.acquire_all((Want(key, token, ttl),))
+    return bool(granted)
 
 
 def unit_of_work(  # of a job that is held, as an attempt has it

@@ -57,7 +57,7 @@ def run(bench: Bench) -> Mapping[str, Sample]:
 
         def store_alone() -> None:
             asked = want()
-            store.acquire(asked.key, asked.token, asked.ttl)
+            store.acquire_all((asked,))
             store.finish((), ((asked.key, asked.token),))
 
         def peer() -> None:

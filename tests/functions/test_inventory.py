@@ -25,7 +25,7 @@ from shared.item import Create, Delete, Replace, Unchanged
 from shared.outcome import Because, Completed, Failed, Postponed, Retried
 from shared.tag import Tag, Version
 from tests.stack import Stack, new_stack, serving
-from tests.world import FakeClock, World, body, unit_of_work
+from tests.world import FakeClock, World, acquired, body, unit_of_work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -222,7 +222,7 @@ def test_r3_4_whoever_synchronised_meanwhile_all_the_same_makes_the_commit_fail(
 
 def test_r3_4_a_synchronisation_waits_while_another_of_the_same_user_runs() -> None:
     case = Case(System())
-    assert case.world.cache.acquire("inventory/u", "another", timedelta(minutes=1))
+    assert acquired(case.world.cache, "inventory/u", "another", timedelta(minutes=1))
     outcome = case.sync()
     assert isinstance(outcome, Postponed)
     assert (outcome.because, case.system.asked) == (Because.CONTENDED, [])

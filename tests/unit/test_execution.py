@@ -30,7 +30,7 @@ from shared.retry import Retry
 from shared.tag import Tag
 from shared.wire.deposits import LARGEST_BYTES
 from tests.dying import Killed
-from tests.world import START, THINGS, Note, World, body, note_job
+from tests.world import START, THINGS, Note, World, acquired, body, note_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,7 +130,7 @@ def test_i22_with_too_little_time_left_nothing_starts() -> None:
 
 def test_lck_contention_postpones_and_costs_no_attempt() -> None:
     world = World.of()
-    world.cache.acquire("thing/a", "somebody", timedelta(seconds=30))
+    acquired(world.cache, "thing/a", "somebody", timedelta(seconds=30))
     outcome, acknowledged = world.run(body())
     assert isinstance(outcome, Postponed)
     assert (outcome.because, acknowledged) == (Because.CONTENDED, False)
@@ -637,7 +637,7 @@ def test_i35_several_locks_are_taken_in_one_order_and_given_back_together() -> N
 
 def test_a_job_that_gets_only_some_of_its_locks_gives_them_back_and_waits() -> None:
     world = World.of(lock=lambda payload: ("a", "b"))
-    world.cache.acquire("b", "somebody", timedelta(seconds=30))
+    acquired(world.cache, "b", "somebody", timedelta(seconds=30))
     outcome, _ = world.run(body())
     assert isinstance(outcome, Postponed)
     assert outcome.because is Because.CONTENDED

@@ -16,7 +16,7 @@ from shared.pipeline.heartbeat import Heartbeat
 from shared.pipeline.keeper import IDLE, Keeper
 from shared.telemetry import Silent
 from shared.worker import Worker
-from tests.world import THINGS, Context, FakeClock, Note, World, body, event, note_job, record_of
+from tests.world import THINGS, Context, FakeClock, Note, World, acquired, body, event, note_job, record_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -343,7 +343,7 @@ def test_a_crashed_beating_job_is_taken_over_after_three_beats_and_its_lock_is_f
     with pytest.raises(Crash):
         execution.execute(ahead.run.delivery, until, ahead)
     want = ahead.locks.wants[0]
-    world.cache.acquire(want.key, want.token, want.ttl)  # the dead give nothing back
+    acquired(world.cache, want.key, want.token, want.ttl)  # the dead give nothing back
     early = run(world)
     assert isinstance(early, Postponed)
     assert early.because is Because.CONTENDED
@@ -382,7 +382,7 @@ def test_the_heart_stands_still_before_the_outcome_is_settled() -> None:
 
 def test_a_beat_that_is_late_hides_nothing_behind_what_settlement_said() -> None:
     world = beating(None)
-    world.cache.acquire("thing/a", "another", timedelta(hours=1))
+    acquired(world.cache, "thing/a", "another", timedelta(hours=1))
     hearts: list[Heartbeat] = []
     keep = world.runtime.keeper.keep
 

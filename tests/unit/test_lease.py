@@ -15,7 +15,7 @@ from shared.errors import CacheUnavailable, LeaseLost
 from shared.lease import Leases, Want, valid_until
 from shared.pipeline.keeper import Keeper
 from shared.telemetry import Silent
-from tests.world import FakeClock
+from tests.world import FakeClock, acquired
 
 TTL = timedelta(seconds=30)
 
@@ -54,9 +54,9 @@ def test_i31_validity_counts_from_before_the_request_less_drift() -> None:
     clock = FakeClock()
 
     class Slow(MemoryCache):
-        def acquire(self, key: str, token: str, ttl: timedelta) -> bool:
+        def acquire_all(self, wants: Any) -> list[bool]:
             clock.pass_(timedelta(seconds=31))
-            return super().acquire(key, token, ttl)
+            return super().acquire_all(wants)
 
     lease = Leases(Slow(clock), Keeper(Silent()), clock).take(Want("k", "t", TTL))
     assert lease is not None
@@ -78,7 +78,7 @@ def test_a_lease_is_renewed_when_a_third_has_passed_and_not_before() -> None:
     assert lease.valid_until > first
     clock.pass_(timedelta(seconds=25))
     lease.check()
-    assert not cache.acquire("k", "other", TTL)
+    assert not acquired(cache, "k", "other", TTL)
 
 
 def test_lck_07_a_renewal_that_fails_leaves_the_lease_until_its_end_and_no_longer() -> None:
@@ -134,7 +134,7 @@ def test_a_lease_whose_renewal_came_too_late_is_lost_although_it_was_renewed() -
 
 def test_contention_gives_nothing() -> None:
     kept, cache = leases(FakeClock())
-    cache.acquire("k", "other", TTL)
+    acquired(cache, "k", "other", TTL)
     assert kept.take(Want("k", "t", TTL)) is None
 
 

@@ -20,7 +20,7 @@ from shared.lease import Lease, Want
 from shared.message import Message
 from shared.table import Table
 from shared.tag import Tag, Version
-from tests.world import THINGS, FakeClock, unit_of_work
+from tests.world import THINGS, FakeClock, acquired, unit_of_work
 
 SHOP = Dependency("shop", timeout=timedelta(seconds=5))
 LINES = Table("lines", key="order", sort_key="line")
@@ -219,7 +219,7 @@ def test_a_call_is_bounded_by_its_timeout_and_the_deadline() -> None:
 def test_lck_07_a_lost_lease_is_told_before_the_next_step(step: str) -> None:
     clock = FakeClock()
     cache = MemoryCache(clock)
-    cache.acquire("k", "t", timedelta(seconds=30))
+    acquired(cache, "k", "t", timedelta(seconds=30))
     want = Want("k", "t", timedelta(seconds=30))
     lease = Lease(want, cache, clock, 29.0, clock.now() + want.ttl, 0.0)
     case = Case(guards=(lease,))

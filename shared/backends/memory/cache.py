@@ -54,17 +54,16 @@ class MemoryCache:
             self.leases.clear()
             self.tags.clear()
 
-    def acquire(self, key: str, token: str, ttl: timedelta) -> bool:
-        """Take the key if it is free or already this token's."""
-        with self._lock:
-            if self._owner(key) not in {None, token}:
-                return False
-            self.leases[key] = (token, self._after(ttl))
-            return True
-
     def acquire_all(self, wants: Sequence[Want]) -> list[bool]:
         """Take each key if it is free or already its token's."""
-        return [self.acquire(want.key, want.token, want.ttl) for want in wants]
+        with self._lock:
+            return [self._acquired(want) for want in wants]
+
+    def _acquired(self, want: Want) -> bool:
+        if self._owner(want.key) not in {None, want.token}:
+            return False
+        self.leases[want.key] = (want.token, self._after(want.ttl))
+        return True
 
     def renew(self, key: str, token: str, ttl: timedelta) -> bool:
         """Prolong, if the key is this token's."""
