@@ -72,7 +72,7 @@ class MemoryUnended(MemoryRecords):
         seen = self.records.get(view.record)
         is_free = seen is not None and (
             seen.status in {Status.ACCEPTED, Status.RETRYING, Status.WAITING}
-            or (seen.status is Status.RUNNING and not seen.is_held(now))
+            or (seen.status is Status.RUNNING and seen.claim_until is not None and not seen.is_held(now))
         )
         if seen is None or not is_free or (seen.look_at, seen.death) != (view.look_at, view.death):
             message = "The job has changed since it was seen."
