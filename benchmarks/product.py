@@ -129,7 +129,6 @@ def in_process(database: MemoryDatabase | None = None, leases: LeaseStore | None
 def settings(valkey_port: int, *, suffix: str = "bench", queue: str = "", dead: str = "") -> Settings:
     """The names of a stack; addresses of AWS stand in the environment."""
     return Settings(
-        stage="bench",
         jobs_table=f"jobs-{suffix}",
         outbox_table=f"outbox-{suffix}",
         tables={THINGS.name: f"things-{suffix}"},

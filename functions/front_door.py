@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from shared.intake.acceptance import AcceptsJobs
     from shared.intake.owned_jobs import OwnedJobs
     from shared.intake.shedding import IntakeStore
-    from shared.job_record import JobRecords
+    from shared.job_records import JobRecords
     from shared.rate import Rates
     from shared.settings import OwnerLimits, Settings
     from shared.telemetry import Telemetry

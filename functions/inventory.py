@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from functions.outside.inventory_source import INVENTORY_SYSTEM, MOST_LINES, Line, pull
 from functions.views.shown import ABSENT, versioned
 from shared.consumer import consume
-from shared.errors import Unavailable
+from shared.errors import StoreUnavailable
 from shared.job import job
 from shared.outcome import Failed
 from shared.payload import Payload
@@ -119,7 +119,7 @@ def load_inventory(source: ItemSource, user: str) -> Loaded:
             lines = [line for part in parts for line in cast("Sequence[object]", part["lines"])]
             return versioned(head.version, {"user_id": user, "snapshot": snapshot, "lines": lines})
     message = "The inventory is written again and again."
-    raise Unavailable(message, dependency="dynamodb")
+    raise StoreUnavailable(message)
 
 
 def part_name(number: int) -> str:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from infra.stage.settings import ROOT
 from reference.explained import UnexplainedError, in_cell
 from shared import errors
+from shared.classification import Kind
 from shared.errors import HandlerEnded, TahanError
 from shared.outcome import Because
-from shared.retry import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

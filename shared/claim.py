@@ -76,7 +76,6 @@ class Ended:
 
     status: Status
     tags: tuple[Tag, ...] = ()
-    result: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +140,7 @@ def decide(seen: JobView | None, claim: Claim, now: datetime) -> Answer | Step: 
         return NotAccepted()
     if seen is None:
         return Step.FRESH
-    if _has_expired(seen, now):
+    if seen.has_expired(now):
         return Step.RESET
     if seen.status is Status.RUNNING and seen.token == claim.token:
         return Granted(Hold(claim.record, claim.token), seen, now)
@@ -150,10 +149,10 @@ def decide(seen: JobView | None, claim: Claim, now: datetime) -> Answer | Step: 
     if differs(seen.fingerprint, claim.fingerprint):
         return KeyReused()
     if seen.status in ENDED or seen.status is Status.WAITING:  # its parts are at work, and it is sent anew after them
-        return Ended(seen.status, seen.tags, seen.result)
+        return Ended(seen.status, seen.tags)
     if claim.death < seen.death:
         return StaleCopy(seen.status)
-    if seen.status is Status.RUNNING and seen.claim_until is not None and seen.claim_until >= now:
+    if seen.is_held(now) and seen.claim_until is not None:
         return HeldByOther(seen.claim_until)
     if seen.status is Status.DEAD_LETTERED or claim.death > seen.death:
         return Step.RESET
@@ -167,7 +166,7 @@ def decide(seen: JobView | None, claim: Claim, now: datetime) -> Answer | Step: 
 
 def _is_of(seen: JobView | None, claim: Claim, now: datetime) -> bool:
     """Whether the record is there, and of the job that the message names."""
-    if seen is None or _has_expired(seen, now):
+    if seen is None or seen.has_expired(now):
         return False
     return (seen.names.get("job_type"), seen.names.get("idempotency_key")) == (claim.job_type, claim.idempotency_key)
 
@@ -185,17 +184,13 @@ def _begins_again(seen: JobView, claim: Claim) -> bool:
 
 def is_another_job(seen: JobView, claim: Claim, now: datetime) -> bool:
     """Whether a record that is begun anew stands for another job now, and not for a dead letter's next life."""
-    return _has_expired(seen, now) or _begins_again(seen, claim)
+    return seen.has_expired(now) or _begins_again(seen, claim)
 
 
 def names_before(seen: JobView) -> tuple[str, ...]:
     """The names of the messages whose jobs the key has named so far, the latest of them."""
     known = [name for name in seen.earlier if name != seen.job_id]
     return (*known, *([seen.job_id] if seen.job_id else []))[-NAMES_KEPT:]
-
-
-def _has_expired(seen: JobView, now: datetime) -> bool:
-    return seen.expires is not None and seen.expires <= now
 
 
 def differs(stored: str, claimed: str) -> bool:

@@ -88,8 +88,15 @@ class Unavailable(TahanError):  # noqa: N818
         self.after = after
 
 
-class NoAnswer(Unavailable):
-    """The commit was sent to DynamoDB, and neither it nor a look at the record was answered: it may be written."""
+class StoreUnavailable(Unavailable):
+    """A store of the product's own did not do it and may do it later: let it fly, the job gets its attempt back."""
+
+    def __init__(self, message: str, *, dependency: str = "store", after: timedelta | None = None) -> None:
+        super().__init__(message, dependency=dependency, after=after)
+
+
+class NoAnswer(StoreUnavailable):
+    """The commit was sent to the store, and neither it nor a look at the record was answered: it may be written."""
 
 
 class Ambiguous(TahanError):  # noqa: N818

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from shared.claim import Answer, Ended, Granted, HeldByOther, KeyReused, NotAccepted, Spent, StaleCopy, TooEarly
@@ -26,26 +25,21 @@ from shared.failpoints import Failpoint, failpoint
 from shared.job import WithoutLease
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Outcome, Postponed, failure_of
 from shared.pipeline.attempt import Committed
-from shared.unit_of_work import UnitOfWork
-from shared.work.calls import Calls, Intents
-from shared.work.splitting import Splitting
-from shared.work.steps import Steps
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from shared.clock import Surroundings
     from shared.delivery import Delivery
-    from shared.dependency import Transport
-    from shared.files import FileStore
-    from shared.item import ItemStore
-    from shared.job_record import JobRecords
+    from shared.job_records import JobRecords
     from shared.pipeline.attempt import Attempts
     from shared.pipeline.finishing import Finishing
     from shared.pipeline.locking import Locking
+    from shared.pipeline.postponing import Postponing
     from shared.pipeline.preparation import Preparation, Prepared
     from shared.pipeline.reporting import Reporting
     from shared.pipeline.run import Run
+    from shared.pipeline.units import Units
     from shared.tag import Tag
     from shared.telemetry import Telemetry
     from shared.work.way import Ways
@@ -69,17 +63,16 @@ class Execution:
 
     worker: Worker
     records: JobRecords
-    items: ItemStore
     preparation: Preparation
     locking: Locking
     finishing: Finishing
-    transport: Transport
     ways: Ways
+    units: Units
     attempts: Attempts
+    postponing: Postponing
     here: Surroundings
     telemetry: Telemetry
     reporting: Reporting
-    files: FileStore | None = None
 
     def execute(self, delivery: Delivery, until: datetime, prepared: Prepared | None = None) -> Outcome:
         """Run one delivery, prepared or not; `until` is when the invocation ends."""
@@ -97,7 +90,7 @@ class Execution:
         except _LeavesEarly as early:
             outcome = early.outcome
         except SettingsError as error:
-            outcome = self.attempts.misconfigured(delivery, error)
+            outcome = self.postponing.misconfigured(delivery, error)
         finally:
             if prepared is not None:
                 self.preparation.let_go(prepared)
@@ -111,9 +104,9 @@ class Execution:
             failure = failure_of(error, self.here.clock.now())
             raise _LeavesEarly(DeadLettered(failure, _next_death(delivery))) from error
         except NewerVersion as error:
-            raise _LeavesEarly(self.attempts.postponed(delivery, Because.NEWER_VERSION)) from error
+            raise _LeavesEarly(self.postponing.postponed(delivery, Because.NEWER_VERSION)) from error
         except Unavailable as error:
-            raise _LeavesEarly(self.attempts.postponed(delivery, Because.STORE_UNAVAILABLE)) from error
+            raise _LeavesEarly(self.postponing.postponed(delivery, Because.STORE_UNAVAILABLE)) from error
 
     def _admit(self, prepared: Prepared) -> None:
         run = prepared.run
@@ -121,11 +114,11 @@ class Execution:
         if run.message.run_at is not None:
             self._wait_for(run.message.run_at, run)
         if prepared.heartbeat is not None and prepared.heartbeat.lost.is_set():  # while it waited for its turn
-            raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.LEASE_LOST))
+            raise _LeavesEarly(self.postponing.postponed(run.delivery, Because.LEASE_LOST))
         if self.here.clock.now() + run.job.timeout > run.until - self._reserve:
             raise _LeavesEarly(Postponed(timedelta(seconds=1), Because.TOO_LITTLE_TIME))
         if (wait := self.ways.shut_for(run.job.dependencies)) > timedelta(0):
-            raise _LeavesEarly(self.attempts.later(run.delivery, Because.DEPENDENCY_OPEN, wait))
+            raise _LeavesEarly(self.postponing.later(run.delivery, Because.DEPENDENCY_OPEN, wait))
 
     def _wait_for(self, moment: datetime, run: Run) -> None:
         """Return if the job may run by now. On a FIFO queue it would keep its group waiting: it is refused there."""
@@ -146,11 +139,11 @@ class Execution:
         except CacheUnavailable as error:
             self.telemetry.count("lease_unavailable", run.job.name)
             if run.job.without_lease is WithoutLease.POSTPONE:
-                raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.CACHE_GONE)) from error
+                raise _LeavesEarly(self.postponing.postponed(run.delivery, Because.CACHE_GONE)) from error
             return
         if not has_all:
             self._go_on_unless_stopping()
-            raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.CONTENDED))
+            raise _LeavesEarly(self.postponing.postponed(run.delivery, Because.CONTENDED))
         failpoint(Failpoint.LEASED)
 
     def _claim(self, prepared: Prepared) -> Granted:
@@ -163,7 +156,7 @@ class Execution:
         try:
             answer = self.records.claim(claim, now)
         except Unavailable as error:
-            raise _LeavesEarly(self.attempts.postponed(run.delivery, Because.STORE_UNAVAILABLE)) from error
+            raise _LeavesEarly(self.postponing.postponed(run.delivery, Because.STORE_UNAVAILABLE)) from error
         except Refused as error:
             raise _LeavesEarly(DeadLettered(failure_of(error, now), run.death + 1, names=run.names)) from error
         failpoint(Failpoint.CLAIMED)
@@ -198,51 +191,7 @@ class Execution:
         heartbeats = () if prepared.heartbeat is None else (prepared.heartbeat,)
         for heartbeat in heartbeats:
             heartbeat.begin(granted.hold, deadline)
-        work = UnitOfWork(
-            items=self.items,
-            calls=Calls(
-                self.transport,
-                self.here.clock,
-                self.here.tokens,
-                way=self.ways.way(run.job.name, granted.view.last_failure),
-                intents=Intents(self.records, granted.hold),
-                begun_at=granted.view.stepped_at or granted.view.begun_at,
-                trace=run.trace,
-            ),
-            clock=self.here.clock,
-            tokens=self.here.tokens,
-            worker=self.worker.name,
-            idempotency_key=run.message.idempotency_key,
-            attempt=granted.attempt,
-            token=granted.hold.token,
-            deadline=deadline,
-            guards=(*prepared.locks.leases, *heartbeats),
-            uses=run.job.uses,
-            stopping=self.here.stopping,
-            record=run.message.record,
-            trace=run.trace,
-            tenant=run.message.tenant,
-            fifo=self.worker.fifo,
-            store=self.files,
-            deposits=self.preparation.deposits,
-            steps=Steps(
-                self.records,
-                granted,
-                self.locking.leases.drop,
-                deadline,
-                self.here.clock,
-                Splitting(
-                    self.attempts.counting.parts,
-                    granted.view,
-                    run.job.parts,
-                    self.worker.name,
-                    self.here.tokens,
-                    self.preparation.deposits,
-                ),
-            ),
-            random=self.here.random,
-            fences=partial(self.records.fence, granted.hold, run.locks[0]) if run.locks else None,
-        )
+        work = self.units.of(run, granted, deadline, (*prepared.locks.leases, *heartbeats))
         ended = self.attempts.make(run, granted, work)
         if isinstance(ended, Committed):
             return ended.tags
@@ -255,7 +204,7 @@ class Execution:
         except CacheUnavailable as error:
             if tags:
                 raise _LeavesEarly(
-                    self.attempts.postponed(prepared.run.delivery, Because.INVALIDATION_FAILED)
+                    self.postponing.postponed(prepared.run.delivery, Because.INVALIDATION_FAILED)
                 ) from error
         failpoint(Failpoint.INVALIDATED)
 
@@ -264,7 +213,7 @@ class Execution:
         try:
             self.locking.leases.drop(tags)
         except CacheUnavailable as error:
-            raise _LeavesEarly(self.attempts.postponed(prepared.run.delivery, Because.INVALIDATION_FAILED)) from error
+            raise _LeavesEarly(self.postponing.postponed(prepared.run.delivery, Because.INVALIDATION_FAILED)) from error
 
     def _go_on_unless_stopping(self) -> None:
         if self.here.stopping.is_set():

@@ -41,16 +41,8 @@ class Want:
 class LeaseStore(Protocol):
     """Where leases are kept. Each call is one exchange and carries the owner's token."""
 
-    def acquire(self, key: str, token: str, ttl: timedelta) -> bool:
-        """Take the key if it is free or already this token's (a reply was lost).
-
-        Raises:
-            CacheUnavailable: no answer.
-        """
-        ...
-
     def acquire_all(self, wants: Sequence[Want]) -> Sequence[bool]:
-        """Take each key as `acquire` does, all in one exchange; one may be granted and the next refused.
+        """Take each key that is free or already its token's (a reply was lost); one may be granted and the next refused.
 
         Raises:
             CacheUnavailable: no answer; any of them may be taken.
@@ -146,10 +138,8 @@ class Leases:
         Raises:
             CacheUnavailable: Redis did not answer.
         """
-        sent, sent_at = self.clock.monotonic(), self.clock.now()
-        if not self.store.acquire(want.key, want.token, want.ttl):
-            return None
-        return self._held(want, sent, sent_at)
+        (lease,) = self.take_all((want,))
+        return lease
 
     def take_all(self, wants: Sequence[Want]) -> list[Lease | None]:
         """Take many in one exchange; None for each that another has. Nothing wanted costs nothing.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from decimal import Context, Decimal
 
 from shared.errors import Refused
@@ -28,7 +29,8 @@ MESSAGE_BYTES = 1024 * 1024  # body and attributes of one message, and of one ba
 PAYLOAD_BYTES = 256 * 1024  # it is kept in the job record, beside the result
 MESSAGE_ATTRIBUTES = 10
 BATCH_ENTRIES = 10
-LONGEST_DELAY_SECONDS = 900
+LONGEST_DELAY = timedelta(minutes=15)  # of one message on a queue
+LONGEST_HIDDEN = timedelta(hours=12)  # counted from a message's receipt
 # Kept free in every message that is sent, so that its dead letter can carry its reason.
 DEAD_LETTER_BYTES = 4 * 1024
 DEAD_LETTER_ATTRIBUTES = 1

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from shared.errors import Malformed
 from shared.limits import PAYLOAD_BYTES
-from shared.strict_json import json_text, read_json, written
+from shared.strict_json import json_text, read_json
 from shared.trace import TRACEPARENT
 from shared.wire.deposits import LARGEST_BYTES, Mark
 
@@ -128,10 +128,10 @@ def canonical(text: str) -> str:
     Raises:
         Malformed: it is no JSON object.
     """
-    parsed, _ = read_json(text)
+    parsed, payload = read_json(text)
     if not isinstance(parsed, dict):
         raise Malformed("malformed-json", f"an object is expected, not a {type(parsed).__name__}")
-    return written(parsed)
+    return payload
 
 
 def payload_of(text: str) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from shared.errors import Malformed, Refused
-from shared.limits import LONGEST_DELAY_SECONDS, check_group, check_message
+from shared.limits import LONGEST_DELAY, check_group, check_message
 from shared.message import check_payload
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 KEPT = timedelta(days=7)  # a sent item, for people who ask what was sent
 LONGEST_SCHEDULE = timedelta(days=366)
-LONGEST_DELAY = timedelta(seconds=LONGEST_DELAY_SECONDS)
 # What has to wait for longer than SQS delays is sent by the sweeper this much too early, and SQS delays the rest: so the
 # job begins to the second, though the sweeper comes by once a minute.
 LEAD = timedelta(minutes=10)

@@ -9,8 +9,8 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import TYPE_CHECKING, assert_never
 
+from shared.classification import Kind, classify
 from shared.errors import DeadLetter, Malformed, OutcomeUnknown
-from shared.retry import Kind, classify
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from shared.errors import Malformed, NotSent, Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.job_record import SYSTEM, record_id
-from shared.limits import BATCH_ENTRIES, LONGEST_DELAY_SECONDS, MESSAGE_BYTES, check_group, check_message, message_size
+from shared.limits import BATCH_ENTRIES, LONGEST_DELAY, MESSAGE_BYTES, check_group, check_message, message_size
 from shared.message import check_payload
 from shared.trace import begun
 from shared.wire.deposits import check_deposit_schedule
@@ -131,12 +131,12 @@ class Producer:
         return report
 
     def _outgoing(self, message: Message, delay: timedelta, group: str | None) -> Outgoing:
-        if not 0 <= delay.total_seconds() <= LONGEST_DELAY_SECONDS:
-            text = f"A delay of {delay}: SQS takes up to {LONGEST_DELAY_SECONDS} seconds."
+        if not timedelta(0) <= delay <= LONGEST_DELAY:
+            text = f"A delay of {delay}: SQS takes up to {LONGEST_DELAY.total_seconds():.0f} seconds."
             raise Refused(text)
         if message.run_at is not None:
             wait = timedelta(seconds=math.ceil(message.wait(self.clock.now()).total_seconds()))
-            delay = max(delay, min(wait, timedelta(seconds=LONGEST_DELAY_SECONDS)))
+            delay = max(delay, min(wait, LONGEST_DELAY))
         if self.fifo and (group is None or delay or message.run_at is not None):
             text = "A FIFO queue wants a group, and takes neither a delay nor `run_at` of single messages."
             raise Refused(text)

@@ -29,8 +29,10 @@ from shared.pipeline.attempt import Attempts
 from shared.pipeline.finishing import GATHERING, Finishing
 from shared.pipeline.keeper import Keeper
 from shared.pipeline.locking import Locking
+from shared.pipeline.postponing import Postponing
 from shared.pipeline.preparation import Preparation
 from shared.pipeline.reporting import Reporting
+from shared.pipeline.units import Units
 from shared.producer import Producer
 from shared.rounds.counting import Counting
 from shared.settings import PREFIX
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
     from shared.files import FileStore
     from shared.gate import Gates
     from shared.item import ItemStore
-    from shared.job_record import JobRecords
+    from shared.job_records import JobRecords
     from shared.lease import LeaseStore
     from shared.outbox import Outbox
     from shared.rounds.counting import Parts
@@ -101,10 +103,12 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
     held = Leases(leases, keeper, clock)
     locking, finishing = Locking(held, here), Finishing(held, clock, gathering)
     counting = Counting(parts, {job.name: worker.name for job in worker.jobs if not worker.fifo}, clock)
+    deposits = None if files is None else Deposits(files)
+    ways = Ways(gates, MemoryGates(clock), worker.max_concurrency, here, telemetry)
+    postponing = Postponing(worker.pace, here, telemetry)
     execution = Execution(
         worker=worker,
         records=records,
-        items=items,
         preparation=Preparation(
             worker.job_types,
             records,
@@ -113,17 +117,17 @@ def assemble(  # noqa: PLR0913 - the parts, by keyword only
             locking,
             here,
             telemetry,
-            None if files is None else Deposits(files),
+            deposits,
         ),
         locking=locking,
         finishing=finishing,
-        transport=transport,
-        ways=Ways(gates, MemoryGates(clock), worker.max_concurrency, here, telemetry),
-        attempts=Attempts(worker.name, worker.pace, records, here, telemetry, counting, finishing),
+        ways=ways,
+        units=Units(worker, records, items, parts, transport, ways, here, held.drop, files, deposits),
+        attempts=Attempts(worker.name, records, here, telemetry, counting, finishing, postponing),
+        postponing=postponing,
         here=here,
         telemetry=telemetry,
         reporting=Reporting(worker.name, clock, telemetry),
-        files=files,
     )
     settlement = Settlement(worker, queue, records, outbox, clock, telemetry)
     return Runtime(worker, clock, keeper, execution, settlement, telemetry)
@@ -133,8 +137,7 @@ def producer(queue_url: str, bucket: str | None = None) -> Producer:
     """A producer for a queue, by the caller's own AWS credentials; payloads over 200 KB go into the bucket of deposits."""
     queue = SqsQueue(client("sqs"), queue_url)
     deposits = None if bucket is None else Deposits(files_in({DEPOSITS.bucket: bucket}))
-    fifo = queue_url.endswith(".fifo")
-    return Producer(queue, SystemClock(), SystemRandom(), random_token, fifo=fifo, deposits=deposits)
+    return Producer(queue, SystemClock(), SystemRandom(), random_token, fifo=queue.fifo, deposits=deposits)
 
 
 def cache(settings: Settings, telemetry: Telemetry, *, threads: int = 10) -> Cache:

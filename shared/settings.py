@@ -48,7 +48,6 @@ class Settings:
     """Names and addresses of the stack that a function works in.
 
     Attributes:
-        stage: name of the stage ("dev", "prod", "local").
         jobs_table: name of the table of job records.
         outbox_table: name of the outbox table.
         tables: names of business tables by logical name.
@@ -71,7 +70,6 @@ class Settings:
         owner_limits: what one owner may ask; only the front door is told.
     """
 
-    stage: str
     jobs_table: str
     outbox_table: str
     tables: Mapping[str, str] = field(default_factory=dict)
@@ -96,7 +94,6 @@ class Settings:
     def to_environ(self) -> dict[str, str]:
         """The environment variables that `from_environ` reads back; values may be CDK tokens."""
         environ = {
-            f"{PREFIX}STAGE": self.stage,
             f"{PREFIX}JOBS_TABLE": self.jobs_table,
             f"{PREFIX}OUTBOX_TABLE": self.outbox_table,
             f"{PREFIX}CACHE_HOST": self.cache_host,
@@ -141,7 +138,6 @@ class Settings:
             message = f"{PREFIX}PACE={pace!r} is no number: set 1 on AWS."
             raise SettingsError(message) from error
         return cls(
-            stage=_read(environ, "STAGE"),
             jobs_table=_read(environ, "JOBS_TABLE"),
             outbox_table=_read(environ, "OUTBOX_TABLE"),
             cache_host=_read(environ, "CACHE_HOST", default=""),

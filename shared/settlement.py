@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 from shared.dead_letters.dead_letter import dossier
 from shared.errors import ClaimLost, Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
-from shared.outbox import LONGEST_DELAY, LONGEST_SCHEDULE, Posting
+from shared.limits import LONGEST_DELAY, LONGEST_HIDDEN
+from shared.outbox import LONGEST_SCHEDULE, Posting
 from shared.outcome import Cancelled, Completed, DeadLettered, Duplicate, Outcome, Postponed, Retried, Unknown, Waiting
-from shared.retry import LONGEST_WAIT
 from shared.telemetry import NO_JOB_TYPE
 from shared.wire.parsing import legible
 from shared.wire.wrapping import ENCODING_ATTRIBUTE
@@ -23,7 +23,8 @@ from shared.wire.wrapping import ENCODING_ATTRIBUTE
 if TYPE_CHECKING:
     from shared.clock import Clock
     from shared.delivery import Delivery
-    from shared.job_record import Hold, JobRecords
+    from shared.job_record import Hold
+    from shared.job_records import JobRecords
     from shared.message import Message
     from shared.outbox import Outbox
     from shared.telemetry import Telemetry
@@ -89,7 +90,7 @@ class Settlement:
 
     def _hide(self, delivery: Delivery, after: timedelta) -> None:
         try:
-            self.queue.hide(delivery, min(max(after, timedelta(0)), LONGEST_WAIT - RESERVE))
+            self.queue.hide(delivery, min(max(after, timedelta(0)), LONGEST_HIDDEN - RESERVE))
             failpoint(Failpoint.HIDDEN)
         except (Unavailable, Refused) as error:
             # It comes back at the queue's own visibility timeout, later than asked, and nothing is lost.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Protocol
 
 from shared.dependency import Dependency
@@ -25,6 +24,7 @@ from shared.work.staging import Staged, Staging
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Mapping
+    from random import Random
 
     from shared.caching.store import Loaded
     from shared.clock import Clock, Tokens
@@ -63,7 +63,7 @@ class UnitOfWork(LongWork):
         tenant: for whom the job is done; goes on in what is enqueued here.
         trace: of what asked for the job; goes on in what is enqueued and called here.
         fifo: whether the worker's own queue is one.
-        steps: of a job whose record is kept: its checkpoints and its progress.
+        steps: its checkpoints and its progress.
         staged: what the next transaction writes.
         files: those of the folders that the job declares.
         deadline: when the handler must have returned.
@@ -78,18 +78,18 @@ class UnitOfWork(LongWork):
     attempt: int
     token: str
     deadline: datetime
+    stopping: threading.Event
+    steps: Steps
+    random: Random
     guards: tuple[Guard, ...] = ()
     uses: tuple[Use, ...] = ()
-    stopping: threading.Event | None = None
     fences: Callable[[], int] | None = None
     record: str | None = None
     trace: Trace | None = None
     tenant: str | None = None
     fifo: bool = False
-    steps: Steps | None = None
     store: FileStore | None = None
     deposits: Deposits | None = None
-    random: Random = field(default_factory=SystemRandom)
     _number: int | None = None
     staged: Staged = field(init=False)
     files: Files = field(init=False)
@@ -121,7 +121,7 @@ class UnitOfWork(LongWork):
     def _check_guards(self) -> None:
         for guard in self.guards:
             guard.check()
-        if self.stopping is not None and self.stopping.is_set():
+        if self.stopping.is_set():
             message = "The process is to end."
             raise Stopping(message)
 

@@ -40,9 +40,6 @@ class Mode(StrEnum):
 class GrantingCache(MemoryCache):
     """A lock that keeps nobody out."""
 
-    def acquire(self, key: str, token: str, ttl: timedelta) -> bool:
-        return True
-
     def acquire_all(self, wants: Sequence[Want]) -> list[bool]:
         return [True] * len(wants)
 
@@ -52,9 +49,6 @@ class GrantingCache(MemoryCache):
 
 class LostCache(MemoryCache):
     """Redis is gone for leases; invalidations come through, or no job would ever be acknowledged."""
-
-    def acquire(self, key: str, token: str, ttl: timedelta) -> bool:
-        raise CacheUnavailable
 
     def acquire_all(self, wants: Sequence[Want]) -> list[bool]:
         raise CacheUnavailable
@@ -66,7 +60,6 @@ class LostCache(MemoryCache):
 class GrantingStore(RedisStore):
     """As GrantingCache, over the real server."""
 
-    acquire = GrantingCache.acquire
     acquire_all = GrantingCache.acquire_all
     renew = GrantingCache.renew
 
@@ -74,7 +67,6 @@ class GrantingStore(RedisStore):
 class LostStore(RedisStore):
     """As LostCache, over the real server; each process also fails to invalidate at first."""
 
-    acquire = LostCache.acquire
     acquire_all = LostCache.acquire_all
     renew = LostCache.renew
     failed = 0

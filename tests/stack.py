@@ -232,7 +232,6 @@ def new_stack(
             Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": CREDENTIALS["AWS_DEFAULT_REGION"]}
         )
     settings = Settings(
-        stage="test",
         jobs_table=database.jobs_table,
         outbox_table=database.outbox_table,
         tables=database.tables,

@@ -15,9 +15,13 @@ from shared.backends.memory.database import MemoryDatabase
 from shared.backends.memory.files import MemoryFiles
 from shared.backends.memory.gates import MemoryGates
 from shared.backends.memory.transport import MemoryTransport
+from shared.claim import Claim, Granted
+from shared.clock import Surroundings
 from shared.consumer import Consumer
 from shared.delivery import DEAD_LETTER_ATTRIBUTE, Delivery, read_event
 from shared.job import job
+from shared.job_record import SYSTEM
+from shared.lease import Want
 from shared.outbox import SHARDS
 from shared.payload import Payload
 from shared.retry import Retry
@@ -26,14 +30,20 @@ from shared.rounds.rescue import Rescue
 from shared.runtime import Runtime, assemble
 from shared.table import Table
 from shared.telemetry import Silent
+from shared.unit_of_work import UnitOfWork
+from shared.work.calls import Calls, Intents
+from shared.work.splitting import Splitting
+from shared.work.steps import Steps
+from shared.work.way import Ways
 from shared.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from shared.dependency import Reply
+    from shared.job import Use
     from shared.outcome import Outcome
     from shared.producer import Outgoing
-    from shared.unit_of_work import UnitOfWork
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 THINGS = Table("things", key="id")
@@ -215,6 +225,51 @@ class World:
     def thing(self, name: str) -> Mapping[str, Any] | None:
         stored = self.database.read(THINGS, (name,))
         return None if stored is None or stored.deleted else stored.attributes
+
+
+def acquired(store: Any, key: str, token: str, ttl: timedelta) -> bool:
+    """Take a lock key for a token, beside the pipeline; give whether it was granted."""
+    (granted,) = store.acquire_all((Want(key, token, ttl),))
+    return bool(granted)
+
+
+def unit_of_work(  # of a job that is held, as an attempt has it
+    answer: Callable[..., Reply],
+    uses: tuple[Use, ...],
+    database: MemoryDatabase,
+    *,
+    worker: str = "notes",
+    time: timedelta = timedelta(seconds=30),
+    **more: Any,
+) -> UnitOfWork:
+    """What a handler is given at the first attempt of a job, where a test calls it by itself."""
+    clock = database.clock
+    here = Surroundings(clock, Random(7), Counter())  # noqa: S311 - repeatable
+    deadline = clock.now() + time
+    claim = Claim("r", SYSTEM, "note", "k", "1:a", "{}", 1, "attempt-token", deadline, 3, 0)
+    granted = database.claim(claim, clock.now())
+    assert isinstance(granted, Granted)
+    way = Ways(MemoryGates(clock), MemoryGates(clock), 1, here, Silent()).way("note", None)
+    splitting = Splitting(database, granted.view, (), worker, here.tokens)
+    values: dict[str, Any] = {
+        "calls": Calls(MemoryTransport(answer), clock, here.tokens, way, Intents(database, granted.hold)),
+        "stopping": here.stopping,
+        "steps": Steps(database, granted, lambda _: None, deadline, clock, splitting),
+        "random": here.random,
+        **more,
+    }
+    return UnitOfWork(
+        items=database,
+        clock=clock,
+        tokens=here.tokens,
+        worker=worker,
+        idempotency_key="k",
+        attempt=1,
+        token="attempt-token",
+        deadline=deadline,
+        uses=uses,
+        **values,
+    )
 
 
 def body(**changes: Any) -> str:

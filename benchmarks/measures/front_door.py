@@ -33,7 +33,7 @@ def run(bench: Bench) -> Mapping[str, Sample]:
     """Time requests by the process's CPU clock, and what the relay does for each of ours after."""
     sqs = client("sqs")
     url = sqs.create_queue(QueueName="inventory")["QueueUrl"]
-    told = Settings("bench", "jobs", "outbox", queues={"inventory": url}, dead_letter_queues={"inventory": url})
+    told = Settings("jobs", "outbox", queues={"inventory": url}, dead_letter_queues={"inventory": url})
     ours = front_door.connect(told)
     peer = hand_wired_door.front_door(client("dynamodb"), sqs, "idempotency", url)
     relay = outbox_relay.connect(told)

@@ -17,6 +17,7 @@ from shared.backends.redis.leases import RedisStore
 from shared.clock import SystemClock, random_token
 from shared.lease import Leases, Want
 from shared.pipeline.keeper import Keeper
+from shared.telemetry import Silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,7 +39,7 @@ def run(bench: Bench) -> Mapping[str, Sample]:
     """Take and give back, alone, by ten, and at arrivals that do not wait for the one before."""
     redis = Redis(port=bench.valkey_port)
     names = count()
-    with Keeper() as keeper:
+    with Keeper(Silent()) as keeper:
         store = RedisStore(product.valkey_connection(bench.valkey_port))
         leases = Leases(store, keeper, SystemClock())
 
@@ -56,7 +57,7 @@ def run(bench: Bench) -> Mapping[str, Sample]:
 
         def store_alone() -> None:
             asked = want()
-            store.acquire(asked.key, asked.token, asked.ttl)
+            store.acquire_all((asked,))
             store.finish((), ((asked.key, asked.token),))
 
         def peer() -> None:

@@ -27,7 +27,7 @@ def run(bench: Bench) -> Mapping[str, Sample]:
     """Time invocations with full batches, by the wall and by the CPU of the process."""
     sqs, dynamodb = client("sqs"), client("dynamodb")
     url = sqs.create_queue(QueueName="inventory")["QueueUrl"]
-    relay = outbox_relay.connect(Settings("bench", "jobs", "outbox", queues={"inventory": url}))
+    relay = outbox_relay.connect(Settings("jobs", "outbox", queues={"inventory": url}))
     numbers = count()
 
     def ours(event: dict[str, Any]) -> None:

@@ -73,7 +73,6 @@ class Foundation(Construct):
     def settings(self) -> Settings:
         """What every function that stands on it is told."""
         return Settings(
-            stage=self.stage.name,
             jobs_table=self.tables.jobs.table_name,
             outbox_table=self.tables.outbox.table_name,
             pace=self.stage.pace,

@@ -15,7 +15,7 @@ from ops.jobs.payloads import refusal
 from shared.errors import Malformed, NewerVersion
 from shared.job import JobTypes, Unique
 from shared.job_record import SYSTEM, operation_id, record_id
-from shared.limits import LONGEST_DELAY_SECONDS, check_group
+from shared.limits import LONGEST_DELAY, check_group
 from shared.message import Message, check_key, check_run_at, payload_of
 from shared.outbox import check_schedule
 from shared.trace import begun
@@ -111,8 +111,10 @@ def _message(options: argparse.Namespace, job: Job[Any, Any], tools: Tools) -> M
     except NewerVersion as error:
         text = f"--version {options.version}: {job.name} is at version {job.version}."
         raise CommandError(text, Exit.REFUSED) from error
-    if not 0 <= options.delay <= LONGEST_DELAY_SECONDS:
-        text = f"--delay {options.delay}: a queue delays up to {LONGEST_DELAY_SECONDS} seconds; use --run-at."
+    if not 0 <= options.delay <= LONGEST_DELAY.total_seconds():
+        text = (
+            f"--delay {options.delay}: a queue delays up to {LONGEST_DELAY.total_seconds():.0f} seconds; use --run-at."
+        )
         raise CommandError(text, Exit.REFUSED)
     with explained():
         if options.group is not None:
@@ -172,6 +174,6 @@ def _waits(message: Message, delay: int, now: datetime) -> str | None:
     wait = message.wait(now)
     if message.run_at is not None and not wait:
         return "That time has passed: it runs at once."
-    if wait > timedelta(seconds=LONGEST_DELAY_SECONDS):
+    if wait > LONGEST_DELAY:
         return "The queue holds it for 15 minutes, then the outbox keeps it until its time: nothing else is to be done."
     return f"It waits on the queue for {delay} s." if delay else None

@@ -40,7 +40,7 @@ def releasing(view: JobView, tools: Tools, stack: Deployed, *, although_held: bo
     if view.status not in {Status.RUNNING, Status.RETRYING}:
         message = f"The job is {view.status.value}: there is nothing to give back."
         raise CommandError(message, Exit.REFUSED)
-    if view.status is Status.RUNNING and view.claim_until is not None and view.claim_until >= now and not although_held:
+    if view.claim_until is not None and view.is_held(now) and not although_held:
         message = (
             f"An attempt holds the job until {text_of(view.claim_until)}, and may be alive. After that anybody takes it over;"
             " --force takes it away now, and what the attempt has done outside stays done."

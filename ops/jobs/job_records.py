@@ -100,7 +100,7 @@ class DynamoDBJobs:
 
     def _seen(self, record: str, item: dict[str, Any]) -> Seen | None:
         view = read_view(record, item)
-        if view.expires is not None and view.expires <= self.clock.now():
+        if view.has_expired(self.clock.now()):
             return None
         return Seen(view, _moment(item, "created_at"), _moment(item, "updated_at"))
 

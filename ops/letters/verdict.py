@@ -139,6 +139,6 @@ def _is_under_way(dossier: Dossier, view: JobView, now: datetime) -> bool:
     if view.status is Status.WAITING:
         return True
     if view.status is Status.RUNNING:
-        return view.claim_until is not None and view.claim_until >= now
+        return view.is_held(now)
     waits = view.not_before is not None and view.not_before > now
     return view.status is Status.RETRYING and waits and dossier.spoke

@@ -12,8 +12,8 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError  # noqa: A004
 from botocore.session import get_session
 
-from shared.errors import Refused, Unavailable
-from shared.retry import Kind, classify
+from shared.classification import Kind, classify
+from shared.errors import Refused, StoreUnavailable, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +23,7 @@ CONNECT_SECONDS = 1.0
 READ_SECONDS = 2.0
 # The services check each request. botocore would first, value by value, for as much as its signature costs; tests have it do so.
 CHECKED = False
+STORES = frozenset({"dynamodb", "s3"})  # what attempts read and write; that one is away costs no job an attempt
 ATTEMPTS = 3  # in all; the only layer that repeats an AWS call
 REFUSALS = frozenset(
     {
@@ -63,25 +64,36 @@ def translated(service: str) -> Iterator[None]:
     """Raise our errors for AWS's: Unavailable where a later try can help, Refused where the value is at fault.
 
     Raises:
-        Unavailable: no answer, throttled, or failed on their side.
+        Unavailable: no answer, throttled, or failed on their side; StoreUnavailable of a store.
         Refused: the service refuses the value.
     """
     try:
         yield
     except ClientError as error:
-        code = error.response.get("Error", {}).get("Code", "").rpartition(".")[2]  # SQS puts its own name before some
+        code = code_of(error)
         if code in REFUSALS:
             message = f"{service} refuses it ({code})."
             raise Refused(message) from error
         if classify(error).kind is Kind.TRANSIENT:
             message = f"{service} cannot do it now ({code})."
-            raise Unavailable(message, dependency=service) from error
+            raise _unavailable(message, service) from error
         raise
     except (ConnectionError, HTTPClientError) as error:
         message = f"{service} gave no answer ({type(error).__name__})."
-        raise Unavailable(message, dependency=service) from error
+        raise _unavailable(message, service) from error
     except BotoCoreError as error:
         if classify(error).kind is Kind.TRANSIENT:
             message = f"{service} gave no answer ({type(error).__name__})."
-            raise Unavailable(message, dependency=service) from error
+            raise _unavailable(message, service) from error
         raise
+
+
+def code_of(error: ClientError) -> str:
+    """The error's code, without the name that SQS puts before some."""
+    return str(error.response.get("Error", {}).get("Code", "")).rpartition(".")[2]
+
+
+def _unavailable(message: str, service: str) -> Unavailable:
+    """The error of a service that may do it later. A dependency may be declared under the same name: the class tells them apart."""
+    kind = StoreUnavailable if service in STORES else Unavailable
+    return kind(message, dependency=service)

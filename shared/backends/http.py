@@ -14,7 +14,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 
 from shared.dependency import Reply
 from shared.errors import Ambiguous, SettingsError, Unavailable
-from shared.retry import LONGEST_WAIT
+from shared.limits import LONGEST_HIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,14 +105,14 @@ class HttpTransport:
         if text is None:
             return None
         if text.isascii() and text.isdigit():
-            return min(timedelta(seconds=int(text[:9])), LONGEST_WAIT)
+            return min(timedelta(seconds=int(text[:9])), LONGEST_HIDDEN)
         try:
             moment: datetime = parsedate_to_datetime(text)
         except (ValueError, OverflowError):  # the latter for numbers that no date has
             return None
         if moment.tzinfo is None:
             return None
-        return min(max(moment - self.clock.now(), timedelta(0)), LONGEST_WAIT)
+        return min(max(moment - self.clock.now(), timedelta(0)), LONGEST_HIDDEN)
 
 
 def _json(content: bytes) -> object:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from shared.backends.aws import translated
-from shared.errors import Unavailable
+from shared.backends.aws import code_of, translated
+from shared.errors import StoreUnavailable
 from shared.files import File
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class S3Files:
             with translated("s3"):
                 answer = self.client.head_object(Bucket=self.buckets[bucket], Key=key)
         except ClientError as error:
-            if _code(error) in GONE:
+            if code_of(error) in GONE:
                 return None
             raise
         return File(answer["ContentLength"], answer["ETag"])
@@ -49,7 +49,7 @@ class S3Files:
                 )
                 body: bytes = answer["Body"].read()
         except ClientError as error:
-            if _code(error) in GONE | CHANGED:
+            if code_of(error) in GONE | CHANGED:
                 return None
             raise
         # The condition is the server's affair, and S3 keeps it; one that does not is found out by what it gives.
@@ -93,10 +93,10 @@ def _once() -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        if _code(error) != "NoSuchUpload":
+        if code_of(error) != "NoSuchUpload":
             raise
         message = "s3 knows the upload no more: it may be written."
-        raise Unavailable(message, dependency="s3") from error
+        raise StoreUnavailable(message, dependency="s3") from error
 
 
 def _parts(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -111,7 +111,3 @@ def _parts(chunks: Iterable[bytes]) -> Iterator[bytes]:
             waiting, weight = [], 0
     if waiting:
         yield b"".join(waiting)
-
-
-def _code(error: ClientError) -> str:
-    return str(error.response.get("Error", {}).get("Code", ""))

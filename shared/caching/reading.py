@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shared.tag import Version
 
 FIRST_WAIT = timedelta(milliseconds=20)
-LONGEST_WAIT = timedelta(milliseconds=250)
+LONGEST_PAUSE = timedelta(milliseconds=250)
 GROWTH = 1.5
 # Between a commit and its invalidation the cache differs from the source, and rightly so; it takes milliseconds.
 SETTLING = timedelta(milliseconds=200)
@@ -77,7 +77,7 @@ class Reading:
                     time = until - clock.monotonic()  # looked at once: it goes on
                     if time <= 0:
                         return self._from_source()
-                    pause = min(pause * GROWTH, LONGEST_WAIT) or FIRST_WAIT
+                    pause = min(pause * GROWTH, LONGEST_PAUSE) or FIRST_WAIT
                     wait = pause.total_seconds() * (0.5 + cache.here.random.random() / 2)
                     clock.sleep(min(wait, time))
                 case other:

@@ -69,9 +69,7 @@ class Miss:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Nothing is kept; another caller has the refill lease for `left`, or longer if it renews."""
-
-    left: timedelta
+    """Nothing is kept; another caller has the refill lease."""
 
 
 Found = Hit | Stale | Miss | Busy

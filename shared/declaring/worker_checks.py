@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from shared.declaring.job_checks import LONGEST_FUNCTION
 from shared.errors import DeclarationError
-from shared.retry import LONGEST_WAIT
+from shared.limits import LONGEST_HIDDEN
 from shared.table import NAME
 
 if TYPE_CHECKING:
@@ -157,10 +157,10 @@ def _check_times(worker: Worker) -> None:
             " while they still run; leave `visibility` out or raise it."
         )
         raise DeclarationError(message)
-    if worker.visibility_timeout > LONGEST_WAIT:
+    if worker.visibility_timeout > LONGEST_HIDDEN:
         message = (
             f"{name}: visibility {seconds.format(chosen)} is over SQS's"
-            f" {seconds.format(LONGEST_WAIT.total_seconds())}: lower it."
+            f" {seconds.format(LONGEST_HIDDEN.total_seconds())}: lower it."
         )
         raise DeclarationError(message)
 

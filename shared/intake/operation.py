@@ -80,7 +80,7 @@ class Operation:
 def operation_of(view: JobView, now: datetime) -> Operation:
     """A job record as its owner sees it. It is running while its attempt keeps its claim: one that died is retried."""
     status = OF_JOB[view.status]
-    if view.status is Status.RUNNING and view.claim_until is not None and view.claim_until < now:
+    if view.status is Status.RUNNING and view.claim_until is not None and not view.is_held(now):
         status = OperationStatus.RETRYING
     result = None if view.result is None or Mark.read(view.result) is not None else json.loads(view.result)
     error: dict[str, object] | None = None

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from shared.intake.acceptance import Acceptance, Acceptances, AcceptsJobs
     from shared.intake.owned_jobs import OwnedJobs
-    from shared.job_record import JobRecords, JobView
+    from shared.job_record import JobView
+    from shared.job_records import JobRecords
 
 
 class OverQuota(TahanError):  # noqa: N818 - a refusal, nothing erred

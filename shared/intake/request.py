@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from shared.errors import Malformed, Refused, TahanError, Unavailable
+from shared.errors import Malformed, Refused, StoreUnavailable, TahanError
 from shared.intake.acceptance import Acceptance, Accepted, OtherPayload, Overtaken, Replayed
 from shared.intake.operation import operation_of, record_of
 from shared.job import Unique
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from shared.intake.acceptance import AcceptsJobs
     from shared.intake.operation import Operation
     from shared.job import Job, JobTypes
-    from shared.job_record import JobRecords, JobView
+    from shared.job_record import JobView
+    from shared.job_records import JobRecords
     from shared.trace import Trace
     from shared.wire.deposits import Deposits
 
@@ -160,7 +161,7 @@ class Intake:
                 case Accepted() | Replayed():
                     return asked.receipt(answer, now)
         message = "Other requests with the same key get in the way."
-        raise Unavailable(message, dependency="dynamodb")
+        raise StoreUnavailable(message)
 
     def _demand(self, condition: Callable[[Any], None], payload: object, asked: _Asked) -> None:
         """Return if the condition holds, or if the key is known: whoever repeats a request gets the answer that it missed.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shared.clock import Clock
 
 FRESH = timedelta(seconds=5)  # how long an answer of the store is believed
-LONGEST_WAIT = timedelta(minutes=5)  # that a client is told: intake may be opened again before its time
+LONGEST_TOLD = timedelta(minutes=5)  # that a client is told: intake may be opened again before its time
 SPREAD = 0.25  # more of the wait, by chance, so that not all come again in one moment
 
 
@@ -95,7 +95,7 @@ class Shedding:
         closed = self._closed(job_type)
         left = timedelta(0) if closed is None else closed.until - self.clock.now()
         if left > timedelta(0):
-            wait = min(left, LONGEST_WAIT) * (1 + SPREAD * self.random.random())
+            wait = min(left, LONGEST_TOLD) * (1 + SPREAD * self.random.random())
             message = f"Intake of {job_type} is closed."
             raise Unavailable(message, dependency="intake", after=wait)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from shared.classification import Kind, classify
 from shared.commit import Commit, Release
 from shared.errors import (
     CancelAsked,
@@ -23,6 +24,7 @@ from shared.errors import (
     Postpone,
     SettingsError,
     Stopping,
+    StoreUnavailable,
     Unavailable,
     Unrepeatable,
 )
@@ -41,28 +43,26 @@ from shared.outcome import (
     failure_of,
     is_spent,
 )
+from shared.pipeline.postponing import within_reason
 from shared.pipeline.result import commit_of
-from shared.retry import LONGEST_WAIT, Kind, classify
 from shared.rounds.counting import LOOK_EVERY
-from shared.worker import LONGEST_POSTPONEMENT, SHORTEST_POSTPONEMENT
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from shared.claim import Granted
     from shared.clock import Surroundings
-    from shared.delivery import Delivery
-    from shared.job_record import JobRecords, JobView
+    from shared.job_record import JobView
+    from shared.job_records import JobRecords
     from shared.outbox import Posting
     from shared.pipeline.finishing import Finishing
+    from shared.pipeline.postponing import Postponing
     from shared.pipeline.run import Run
     from shared.rounds.counting import Counting
     from shared.tag import Tag
     from shared.telemetry import Telemetry
     from shared.unit_of_work import UnitOfWork
     from shared.work.way import Way
-
-SHORTEST_WAIT = timedelta(milliseconds=100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +77,17 @@ class Attempts:
     """Makes attempts of one worker's jobs."""
 
     worker: str
-    pace: float
     records: JobRecords
     here: Surroundings
     telemetry: Telemetry
     counting: Counting
     finishing: Finishing
+    postponing: Postponing
 
     def make(self, run: Run, granted: Granted, work: UnitOfWork) -> Committed | Outcome:
         """Run the handler and commit; or tell how it ended otherwise."""
         try:
-            if work.steps is not None:
-                work.steps.resume()
+            work.steps.resume()
             self._go_on_unless_cancelled(granted)
             commit = commit_of(run.job(run.payload, work), work)
             tags = work.staged.tags
@@ -98,15 +97,14 @@ class Attempts:
         except (OutcomeUnknown, Unrepeatable) as error:
             return self._stopped(run, granted, work, error)
         except (PartsUnderWay, CancelAsked) as error:
-            view = granted.view if work.steps is None else work.steps.view
             end = self._cancelled if isinstance(error, CancelAsked) else self._wait
-            return end(run, granted, view)
+            return end(run, granted, work.steps.view)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is classified here, once
             return self._failed(run, granted, error, work.calls.way)
         failpoint(Failpoint.COMMITTED)
         if commit.status is Status.FAILED:
             self.telemetry.count("failed", run.job.name)
-        if work.steps is not None and work.steps.is_split:
+        if work.steps.is_split:
             self._tell_tally(work.steps.view)
         return Committed(tags)
 
@@ -165,21 +163,6 @@ class Attempts:
             self.telemetry.warn("not_settled", error=type(error).__name__)
         return Waiting()
 
-    def postponed(self, delivery: Delivery, because: Because) -> Postponed:
-        """Wait; the wait grows with the receives to a minute, and lies between half of that and all of it."""
-        ceiling = min(LONGEST_POSTPONEMENT, SHORTEST_POSTPONEMENT * 2 ** min(delivery.receive_count - 1, 10))
-        share = self.pace * (0.5 + self.here.random.random() / 2)
-        return Postponed(timedelta(seconds=ceiling.total_seconds() * share), because)
-
-    def later(self, delivery: Delivery, because: Because, wait: timedelta) -> Postponed:
-        """Wait for what is told, and then some, as for every postponement."""
-        return Postponed(_within_reason(wait + self.postponed(delivery, because).after), because)
-
-    def misconfigured(self, delivery: Delivery, error: SettingsError) -> Postponed:
-        """Wait for the deploy that cures it, and say what to set: the text of such an error is advice, without values."""
-        self.telemetry.warn("misconfigured", message_id=delivery.message_id, advice=str(error))
-        return self.postponed(delivery, Because.MISCONFIGURED)
-
     def _failed(self, run: Run, granted: Granted, error: Exception | SystemExit, way: Way | None = None) -> Outcome:
         """Spend the attempt or give it back; the claim is released unless the message is to be dead-lettered."""
         now = self.here.clock.now()
@@ -190,7 +173,7 @@ class Attempts:
         failure = failure_of(error, now)
         is_outside = verdict.kind is Kind.TRANSIENT and verdict.dependency is not None
         if is_outside and way is not None and way.excuses(verdict.dependency or ""):
-            postponed = self.later(run.delivery, Because.DEPENDENCY_DOWN, verdict.after or timedelta(0))
+            postponed = self.postponing.later(run.delivery, Because.DEPENDENCY_DOWN, verdict.after or timedelta(0))
             self._release(granted, Release(now + postponed.after, failure, gives_attempt_back=True))
             return postponed
         if is_spent(verdict.kind, granted.attempt, run.job.retry.attempts_for(verdict.kind)):
@@ -202,7 +185,7 @@ class Attempts:
                 hold=granted.hold,
                 names=run.names,
             )
-        after = _within_reason(verdict.after or run.job.retry.wait(granted.attempt, self.here.random))
+        after = within_reason(verdict.after or run.job.retry.wait(granted.attempt, self.here.random))
         self._release(granted, Release(now + after, failure))
         return Retried(after, failure, granted.attempt)
 
@@ -210,24 +193,24 @@ class Attempts:
         """Give the attempt back where the error says by itself that none is spent; None where it does not."""
         match error:
             case ClaimLost():
-                return self.postponed(run.delivery, Because.CLAIM_LOST)
+                return self.postponing.postponed(run.delivery, Because.CLAIM_LOST)
             case NoAnswer():
                 # Written or not: the claim stays, and whoever comes after its deadline finds out.
-                return self.postponed(run.delivery, Because.STORE_UNAVAILABLE)
-            case Unavailable(dependency="dynamodb" | "s3"):
+                return self.postponing.postponed(run.delivery, Because.STORE_UNAVAILABLE)
+            case StoreUnavailable():
                 self._release(granted, Release(now, gives_attempt_back=True))
-                return self.postponed(run.delivery, Because.STORE_UNAVAILABLE)
+                return self.postponing.postponed(run.delivery, Because.STORE_UNAVAILABLE)
             case SettingsError():
                 self._release(granted, Release(now, gives_attempt_back=True))
-                return self.misconfigured(run.delivery, error)
+                return self.postponing.misconfigured(run.delivery, error)
             case Postpone(after=asked):
-                after = _within_reason(asked)
+                after = within_reason(asked)
                 self._release(granted, Release(now + after, gives_attempt_back=True))
                 return Postponed(after, Because.ASKED)
             case NotNow(after=after, is_open=is_open):
                 # Longer than the gate says, and by chance: those that wait do not all come back in one moment.
                 because = Because.DEPENDENCY_OPEN if is_open else Because.DEPENDENCY_LIMITED
-                postponed = self.later(run.delivery, because, after)
+                postponed = self.postponing.later(run.delivery, because, after)
                 self._release(granted, Release(now + postponed.after, gives_attempt_back=True))
                 return postponed
             case Stopping() | HandOver():
@@ -236,7 +219,7 @@ class Attempts:
             case LeaseLost() | InvalidationFailed():
                 because = Because.LEASE_LOST if isinstance(error, LeaseLost) else Because.INVALIDATION_FAILED
                 self._release(granted, Release(now, gives_attempt_back=True))
-                return self.postponed(run.delivery, because)
+                return self.postponing.postponed(run.delivery, because)
         return None
 
     def _stopped(self, run: Run, granted: Granted, work: UnitOfWork, error: OutcomeUnknown | Unrepeatable) -> Outcome:
@@ -264,8 +247,3 @@ class Attempts:
             # Another holds it, or the claim ends at its deadline: either way the next delivery finds out.
             self.telemetry.warn("claim_not_released", error=type(error).__name__)
         failpoint(Failpoint.CLAIM_RELEASED)
-
-
-def _within_reason(after: timedelta) -> timedelta:
-    """A wait that SQS can hold, and that is no hot loop."""
-    return min(max(after, SHORTEST_WAIT), LONGEST_WAIT - SHORTEST_WAIT)

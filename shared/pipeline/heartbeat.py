@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from shared.errors import ClaimLost, LeaseLost, Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
+from shared.limits import LONGEST_HIDDEN
 from shared.pipeline.keeper import IDLE
-from shared.retry import LONGEST_WAIT
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -144,7 +144,7 @@ class Heartbeat:
             return self._due - sent
         if self._is_past_deadline():
             return IDLE  # the claim and the message's wait run out by themselves
-        if sent - self._received > (LONGEST_WAIT - self.ahead).total_seconds():
+        if sent - self._received > (LONGEST_HIDDEN - self.ahead).total_seconds():
             return self._lose("limit")
         hold = self.hold
         self._is_beating = True  # before the look at `stopped`, as `stop` looks here after having set that

@@ -10,8 +10,6 @@ import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol, Self
 
-from shared.telemetry import Silent
-
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -41,9 +39,9 @@ class Keeper:
     Each block has a thread of its own. One that hung in a renewal when its block ended renews nothing of the next.
     """
 
-    def __init__(self, telemetry: Telemetry | None = None) -> None:
+    def __init__(self, telemetry: Telemetry) -> None:
         """Begin with nothing."""
-        self._telemetry = Silent() if telemetry is None else telemetry
+        self._telemetry = telemetry
         self._kept: dict[int, Renewable] = {}
         self._changed = threading.Condition()
         self._block = 0  # its number; 0 between two of them

@@ -52,8 +52,8 @@ def commit_of(result: object, work: UnitOfWork) -> Commit:
         work.staged.writes,
         work.staged.postings,
         work.staged.reconciliations,
-        progress=None if work.steps is None else work.steps.progress,
-        tally=None if work.steps is None else work.steps.splitting.counted,
+        progress=work.steps.progress,
+        tally=work.steps.splitting.counted,
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from shared.errors import Unavailable
 from shared.failpoints import Failpoint, failpoint
-from shared.outbox import LONGEST_DELAY
+from shared.limits import LONGEST_DELAY
 from shared.outcome import Failure
 from shared.producer import Outgoing, send_all
 from shared.telemetry import NO_JOB_TYPE
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from shared.clock import Clock
+    from shared.message import Message
     from shared.outbox import Outbox, Posting
     from shared.producer import Queue
     from shared.telemetry import Telemetry
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
 class AcceptedJobs(Protocol):
     """The store of job records as the relay sees it."""
 
-    def give_up_unsent(self, record: str, failure: Failure, now: datetime) -> None:
+    def bury_unbegun(self, message: Message, failure: Failure, now: datetime) -> None:
         """Mark an accepted job dead-lettered that never began, since its message can never be sent.
 
-        Any other is left as it is; repeating it changes nothing.
+        Any other is left as it is, a replayed one too, whose copy is on its way or is missed in time; repeating it changes nothing.
 
         Raises:
             Unavailable: the store did not answer; it is tried again.
@@ -74,7 +75,7 @@ class Relay:
             left += self._send_in_order(worker, [posting for posting in mine if posting.ordered], held)
         if left:
             message = f"{left} of {len(postings)} messages could not be sent: the stream delivers them again."
-            raise Unavailable(message, dependency="sqs")
+            raise Unavailable(message, dependency="queue")
 
     def _send_in_order(self, worker: str, postings: Sequence[Posting], held: set[str]) -> int:
         """Send the first of each lane, then the second, and so on; give how many are left behind one that waits.
@@ -127,7 +128,7 @@ class Relay:
         if message is not None and message.record is not None:
             now = self.clock.now()
             failure = Failure(now, "not-sendable", reason, "not-sendable")
-            self.records.give_up_unsent(message.record, failure, now)
+            self.records.bury_unbegun(message, failure, now)
             failpoint(Failpoint.RELAY_GAVE_UP)
         self.outbox.park(posting, reason)
         failpoint(Failpoint.RELAY_PARKED)

@@ -86,7 +86,7 @@ class Rescue:
         for view in self.records.unended(shard, self.clock.now()):
             if self.clock.now() > until:
                 return
-            if view.status is Status.RUNNING and view.claim_until is not None and view.claim_until >= self.clock.now():
+            if view.is_held(self.clock.now()):
                 continue
             try:
                 if view.status is Status.WAITING and view.names["job_type"] in self.workers:

@@ -23,7 +23,7 @@ DEPOSITS = Folder("deposits", "texts")
 INLINE_BYTES = 200 * 1024  # of a payload: what is larger is deposited
 LARGEST_BYTES = 5 * 1024 * 1024  # a request and an answer of Lambda have 6 MB
 KEPT = timedelta(days=90)
-LONGEST_WAIT = timedelta(days=45)  # for a job's time: then it is in queues, and a dead letter may be replayed
+LONGEST_AHEAD = timedelta(days=45)  # for a job's time: then it is in queues, and a dead letter may be replayed
 _MARK = re.compile(r"deposit:([0-9a-f]{64}):([1-9][0-9]{0,8})")
 
 
@@ -98,9 +98,9 @@ def check_deposit_schedule(payload: str, wait: timedelta) -> None:
     Raises:
         Refused: with the arithmetic.
     """
-    if wait > LONGEST_WAIT and Mark.read(payload) is not None:
+    if wait > LONGEST_AHEAD and Mark.read(payload) is not None:
         message = (
             f"A payload over {INLINE_BYTES} bytes for a job in {wait.days} days: it is kept for {KEPT.days}, and the job"
-            f" may need it for long after its time; {LONGEST_WAIT.days} days ahead are taken."
+            f" may need it for long after its time; {LONGEST_AHEAD.days} days ahead are taken."
         )
         raise Refused(message)

@@ -141,9 +141,8 @@ def _whole(payload: str, deposits: Deposits | None) -> str:
     if deposits is None:
         error = "The payload is deposited, and this function knows no bucket of deposits: deploy it through infra, which sets it."
         raise SettingsError(error)
-    whole = deposits.whole(payload)
-    parsed, _ = read_json(whole)  # as strict as for one that travels
-    return written(parsed)
+    _, text = read_json(deposits.whole(payload))  # as strict as for one that travels
+    return text
 
 
 def fingerprint(message: Message, payload: Payload, version: int | None = None) -> str:

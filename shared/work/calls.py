@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from shared.clock import Clock, Tokens
     from shared.dependency import Dependency, Reply, Transport
-    from shared.job_record import Hold, JobRecords
+    from shared.job_record import Hold
+    from shared.job_records import JobRecords
     from shared.trace import Trace
     from shared.work.way import Way
 
@@ -51,8 +52,8 @@ class Calls:
     """Makes the calls of one attempt.
 
     Attributes:
-        way: through the dependencies' gates; None where there are none.
-        intents: for dependencies that take no key; None where nobody keeps them.
+        way: through the dependencies' gates.
+        intents: for dependencies that take no key.
         begun_at: when the job's first attempt began: no key of it is older.
         trace: of what asked for the job; goes on in each call.
     """
@@ -60,8 +61,8 @@ class Calls:
     transport: Transport
     clock: Clock
     tokens: Tokens
-    way: Way | None = None
-    intents: Intents | None = None
+    way: Way
+    intents: Intents
     begun_at: datetime | None = None
     trace: Trace | None = None
     # Of this attempt's calls that cannot be repeated: the dependencies that answered one, and those that may have done one.
@@ -113,7 +114,7 @@ class Calls:
         if self.trace is not None and TRACEPARENT not in {name.lower() for name in sent}:
             sent[TRACEPARENT] = self.trace.child(self.tokens).header
         is_repeatable = use.is_repeatable(method)
-        with contextlib.nullcontext() if self.way is None else self.way.through(use, time_left):
+        with self.way.through(use, time_left):
             check()
             if not is_repeatable:
                 self._intend(use)
@@ -140,8 +141,6 @@ class Calls:
         if use.name in self._unanswered:
             message = f"This attempt has called {use.name}, and got no answer."
             raise AlreadyCalled(message, dependency=use.name)
-        if self.intents is None:
-            return
         try:
             is_first = self.intents.intend(use.name)
         except Unavailable:  # it may be written all the same, and nothing was sent
@@ -157,6 +156,6 @@ class Calls:
 
         Where another call of this attempt was done, the intent stays for that one.
         """
-        if self.intents is not None and use.name not in self._answered:
+        if use.name not in self._answered:
             with contextlib.suppress(Unavailable):
                 self.intents.withdraw(use.name)

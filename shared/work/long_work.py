@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from shared.errors import DeclarationError, PartsUnderWay, Refused
+from shared.errors import PartsUnderWay, Refused
 from shared.job_record import operation_id
 from shared.parts import PARTS_AT_ONCE
 
@@ -32,7 +32,7 @@ class LongWork:
 
     if TYPE_CHECKING:  # what the unit of work has
         calls: Calls
-        steps: Steps | None
+        steps: Steps
         staged: Staged
 
         def named(self, message: Message) -> Message:
@@ -45,12 +45,8 @@ class LongWork:
 
     @property
     def operation_id(self) -> str:
-        """The name under which people and clients see the job: a good beginning for the names of what it makes.
-
-        Raises:
-            DeclarationError: the unit of work has no job record.
-        """
-        return operation_id(self._demand_steps().view.record)
+        """The name under which people and clients see the job: a good beginning for the names of what it makes."""
+        return operation_id(self.steps.view.record)
 
     @property
     def last_checkpoint(self) -> Mapping[str, Any] | None:
@@ -58,7 +54,7 @@ class LongWork:
 
         It may have been written by the code of an earlier deploy.
         """
-        return None if self.steps is None else self.steps.last
+        return self.steps.last
 
     def checkpoint(self, state: Mapping[str, Value], *, needs: timedelta | None = None) -> None:
         """Commit what is staged, with the job still held: whoever takes it over goes on from this state.
@@ -81,21 +77,20 @@ class LongWork:
         if self.staged.reconciliations:
             message = "An unknown job is settled in the commit that ends this one, not at a checkpoint."
             raise Refused(message)
-        steps = self._demand_steps()
-        steps.commit(state, self.staged, self.calls.answered)
+        self.steps.commit(state, self.staged, self.calls.answered)
         self._begin_step()
         self._check_guards()
-        steps.go_on(needs)
+        self.steps.go_on(needs)
 
     @property
     def split_name(self) -> str:
         """The name of this splitting, that no other job has, nor another life of this one's key: for what its parts make."""
-        return self._demand_steps().splitting.split.name
+        return self.steps.splitting.split.name
 
     @property
     def parts_split(self) -> int:
         """How many parts there are, with those that are staged: the number of the next."""
-        return self._demand_steps().splitting.split.parts + len(self.staged.parts)
+        return self.steps.splitting.split.parts + len(self.staged.parts)
 
     @property
     def room_for_parts(self) -> int:
@@ -113,7 +108,7 @@ class LongWork:
             Malformed: the payload is too large.
         """
         staged = self.staged.parts
-        staged.append(self._demand_steps().splitting.part(job, payload, staged, self.named))
+        staged.append(self.steps.splitting.part(job, payload, staged, self.named))
 
     def await_parts(self) -> Tally:
         """What became of the parts, once all have ended. Until then the job waits, and occupies nobody.
@@ -126,7 +121,7 @@ class LongWork:
         if self.staged.others or self.staged.parts:
             message = "Something is staged, and would be lost while the job waits: take a checkpoint first."
             raise Refused(message)
-        tally = self._demand_steps().splitting.tally()
+        tally = self.steps.splitting.tally()
         if not tally.is_over:
             message = f"{tally.ended} of {tally.total} parts have ended."
             raise PartsUnderWay(message)
@@ -138,7 +133,7 @@ class LongWork:
         Raises:
             Unavailable: no answer.
         """
-        return self._demand_steps().splitting.results()
+        return self.steps.splitting.results()
 
     def progress(self, done: int, total: int | None = None, note: str = "") -> None:
         """Tell those who wait how far the job is: written every two seconds at most, and with each commit.
@@ -147,12 +142,4 @@ class LongWork:
             Refused: a number below 0, or a note of over 200 characters.
             ClaimLost: another attempt took the job over.
         """
-        self._demand_steps().note(done, total, note)
-
-    def _demand_steps(self) -> Steps:
-        if self.steps is None:
-            message = (
-                "This unit of work has no job record: only a delivery that is executed has checkpoints and progress."
-            )
-            raise DeclarationError(message)
-        return self.steps
+        self.steps.note(done, total, note)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from shared.claim import Granted
     from shared.clock import Clock
-    from shared.job_record import JobRecords, JobView
+    from shared.job_record import JobView
+    from shared.job_records import JobRecords
     from shared.limits import Value
     from shared.tag import Tag
     from shared.work.splitting import Splitting
@@ -149,7 +150,7 @@ class Steps:
             return
         self._told = now
         try:
-            self.records.note_progress(self.granted.hold, self.progress, self.clock.now())
+            self.records.note_progress(self.granted.hold, self.progress)
         except Unavailable:
             return  # nothing depends on it
         failpoint(Failpoint.PROGRESS_TOLD)

@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> int:
     os.environ["AWS_ENDPOINT_URL"] = moto.endpoint
     try:
         database = Database.create(*front_door_tables())
-        settings = Settings("test", database.jobs_table, database.outbox_table, tables=database.tables)
+        settings = Settings(database.jobs_table, database.outbox_table, tables=database.tables)
         with serving_door(settings) as api, tempfile.TemporaryDirectory() as folder:
             ran = run(api, Path(folder), *(arguments or ["--max-examples", "300"]))
     finally:

@@ -21,7 +21,6 @@ def settings(aws_endpoint: str, valkey: Valkey) -> Settings:
     """The front door's, for one busy owner."""
     database = Database.create(*front_door_tables())
     return Settings(
-        stage="test",
         jobs_table=database.jobs_table,
         outbox_table=database.outbox_table,
         tables=database.tables,

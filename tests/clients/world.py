@@ -10,7 +10,7 @@ from shared.backends.memory.intake import MemoryIntakeStore
 from shared.backends.memory.owned_jobs import MemoryOwnedJobs
 from shared.backends.memory.rates import MemoryRates
 from shared.clock import Surroundings
-from shared.errors import CacheUnavailable, Unavailable
+from shared.errors import CacheUnavailable, StoreUnavailable
 from shared.item import Stored
 from shared.settings import OwnerLimits
 from tests.clients.books import Books
@@ -50,7 +50,7 @@ class ClientWorld(World):
         """Let a process of the front door answer; None if it dies over it."""
         process = Process(f"door-{self.token()[-6:]}")
         clock = ProcessClock(self.scheduler, process)
-        gone = Unavailable("no answer", dependency="dynamodb")
+        gone = StoreUnavailable("no answer")
         database: Any = Faulty(self.history, process, self.faults, gone)
         jobs: Any = Faulty(MemoryOwnedJobs(self.history), process, self.faults, gone)
         door = front_door.assemble(

@@ -83,16 +83,16 @@ def test_i15_a_zombie_neither_writes_a_step_nor_tells_progress(stores: Stores) -
     with pytest.raises(ClaimLost):
         stores.records.checkpoint(zombie, step(1, thing), later)
     with pytest.raises(ClaimLost):
-        stores.records.note_progress(zombie, Progress(1, later), later)
+        stores.records.note_progress(zombie, Progress(1, later))
     assert stores.items.read(THINGS, (thing,)) is None
-    stores.records.note_progress(winner, Progress(2, later, note="x"), later)
+    stores.records.note_progress(winner, Progress(2, later, note="x"))
     view = stores.records.view(first.record)
     assert (view.progress, view.checkpoints) == (Progress(2, later, note="x"), 0)
     stores.records.commit(winner, Commit(Status.COMPLETED), later)
     with pytest.raises(ClaimLost):
         stores.records.checkpoint(winner, step(1), later)
     with pytest.raises(ClaimLost):
-        stores.records.note_progress(winner, Progress(3, later), later)
+        stores.records.note_progress(winner, Progress(3, later))
 
 
 def test_i28_a_step_whose_item_has_changed_writes_nothing(stores: Stores) -> None:
@@ -119,7 +119,7 @@ def test_a_replayed_dead_letter_goes_on_behind_its_checkpoint_and_another_job_of
     once = claim(reopens=START, job_id="first")
     hold = granted(stores, once).hold
     stores.records.checkpoint(hold, step(1), START)
-    stores.records.note_progress(hold, Progress(1, START), START)
+    stores.records.note_progress(hold, Progress(1, START))
     stores.records.commit(hold, Commit(Status.COMPLETED), START)
     anew = granted(stores, again(once, reopens=LATER, job_id="second"), LATER)
     assert (anew.view.checkpoints, anew.view.checkpoint, anew.view.checkpoint_tags) == (0, None, ())

@@ -19,6 +19,7 @@ from shared.dead_letters.operator_records import FAILURES_KEPT, TOGETHER, Ending
 from shared.errors import ClaimLost, Unavailable
 from shared.job_record import LOST_AFTER, RETENTION, Hold, JobView, Replayed, Status
 from shared.limits import PAYLOAD_BYTES, TRANSACTION_BYTES
+from shared.message import Message
 from shared.outbox import SHARDS
 from shared.outcome import Failure
 from tests.conformance.test_acceptances import asked, claim_of
@@ -291,6 +292,18 @@ def test_a_replayed_job_that_has_begun_before_is_not_cancelled_by_its_client(off
     office.records.bury(office.hold(claim_of(acceptance)), 1, FAILURE, START)
     office.reopen(office.view(acceptance.record))
     assert office.accepts.cancel(acceptance.record, "user-1", START).status is Status.ACCEPTED
+
+
+def test_a_replayed_job_that_has_begun_before_is_not_buried_by_an_older_copy_that_cannot_be_sent(
+    office: Office,
+) -> None:
+    acceptance = office.accepted()
+    office.records.bury(office.hold(claim_of(acceptance)), 1, FAILURE, START)
+    office.reopen(office.view(acceptance.record))
+    older = Message("note", 1, acceptance.idempotency_key, acceptance.payload, record=acceptance.record)
+    office.records.bury_unbegun(older, FAILURE, START)
+    assert office.view(acceptance.record).status is Status.ACCEPTED
+    assert office.lost(acceptance.record)  # if it is never sent at all the sweeper finds it
 
 
 def test_a_replayed_job_that_never_began_is_cancelled_by_its_client(office: Office) -> None:

@@ -14,7 +14,7 @@ from shared.claim import Ended as HasEnded
 from shared.claim import Granted, TooEarly
 from shared.commit import Checkpoint, Commit, Release
 from shared.errors import CancelAsked, ClaimLost, Conflict
-from shared.job_record import Hold, JobView, Status
+from shared.job_record import RETENTION, Hold, JobView, Status
 from shared.message import Message
 from shared.outbox import Posting
 from shared.parts import Ended, Part, PartState, Place, Split, Tally
@@ -334,3 +334,12 @@ def test_a_part_that_has_begun_is_its_attempts(stores: Stores) -> None:
     stores.records.release(hold, Release(START, gives_attempt_back=True), START)
     stores.records.bury_unbegun(message_of(stores, family), FAILURE, START)
     assert stores.records.view(view.record).status is Status.RETRYING
+
+
+def test_i7_a_parent_that_has_expired_is_absent_whether_it_is_still_there_or_not(stores: Stores) -> None:
+    family = Family.begun(stores)
+    stores.records.commit(family.hold, Commit(Status.COMPLETED), START)
+    stores.clock.moment = START + RETENTION - timedelta(seconds=1)
+    assert stores.parts.view(family.view.record) is not None
+    stores.clock.moment = START + RETENTION
+    assert stores.parts.view(family.view.record) is None

@@ -50,6 +50,10 @@ def accepted(doors: Doors, **changes: Any) -> Acceptance:
     return acceptance
 
 
+def message_of(acceptance: Acceptance) -> Message:
+    return Message("note", 1, acceptance.idempotency_key, acceptance.payload, record=acceptance.record)
+
+
 def held(doors: Doors, acceptance: Acceptance, **changes: Any) -> Granted:
     granted = doors.records.claim(replace(claim_of(acceptance), accepted=True, **changes), START)
     assert isinstance(granted, Granted)
@@ -173,14 +177,21 @@ def test_out_06_a_job_whose_message_can_never_be_sent_is_dead_lettered_if_it_nev
     mine, begun, store = accepted(doors), accepted(doors), store_of(doors)
     held(doors, begun)
     for _ in range(2):  # the relay may die in between, and say it again
-        store.give_up_unsent(mine.record, FAILURE, LOST)
-        store.give_up_unsent(begun.record, FAILURE, LOST)
-        store.give_up_unsent("f" * 64, FAILURE, LOST)
+        store.bury_unbegun(message_of(mine), FAILURE, LOST)
+        store.bury_unbegun(message_of(begun), FAILURE, LOST)
+        store.bury_unbegun(replace(message_of(mine), record="f" * 64), FAILURE, LOST)
     view = doors.records.view(mine.record)
     assert (view.status, view.death, view.last_failure, view.look_at) == (Status.DEAD_LETTERED, 1, FAILURE, None)
     assert view.payload == mine.payload
     assert doors.records.view(begun.record).status is Status.RUNNING
     assert doors.records.view("f" * 64) is None
+
+
+def test_a_message_that_is_not_the_jobs_own_ends_it_not_although_it_can_never_be_sent(doors: Doors) -> None:
+    mine, store = accepted(doors), store_of(doors)
+    for changes in ({"payload": '{"thing":"b"}'}, {"idempotency_key": "other"}, {"job_type": "other"}):
+        store.bury_unbegun(replace(message_of(mine), **changes), FAILURE, LOST)  # type: ignore[arg-type]
+    assert doors.records.view(mine.record).status is Status.ACCEPTED
 
 
 class Lagging:

@@ -24,6 +24,7 @@ from tests.console.stage import Stage
 from tests.moto_server import MotoServer
 from tests.serving import serving
 from tests.stack import new_stack
+from tests.world import acquired
 
 PICTURES = ROOT / "docs" / "pictures"
 DONE, DIED, WAITING = 24, 11, 9
@@ -121,7 +122,7 @@ def _hold_locks(stage: Stage) -> None:
     """As a worker does that runs the first of those that wait."""
     store = RedisStore(stage.lookout.leases.connection)
     for number in range(2):
-        store.acquire(f"order/order-{3000 + number}", new_token(), timedelta(minutes=5))
+        acquired(store, f"order/order-{3000 + number}", new_token(), timedelta(minutes=5))
 
 
 def _take(browser: Chromium, stage: Stage, name: str, path: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from shared.errors import Ambiguous, CacheUnavailable, Unavailable
+from shared.errors import Ambiguous, CacheUnavailable, StoreUnavailable, Unavailable
 
 
 class Died(BaseException):
@@ -76,7 +76,7 @@ class Mortal:
 
 def database(inner: Any, life: Life) -> Any:
     """A database within a life."""
-    return Mortal(inner, life, "database", Unavailable("no answer", dependency="dynamodb"))
+    return Mortal(inner, life, "database", StoreUnavailable("no answer"))
 
 
 def cache(inner: Any, life: Life) -> Any:

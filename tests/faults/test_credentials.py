@@ -10,6 +10,7 @@ from shared.backends.redis.connection import Connection
 from shared.backends.redis.leases import RedisStore
 from shared.errors import CacheUnavailable
 from tests.faults.valkeys import TTL, asking, store_at
+from tests.world import acquired
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +48,7 @@ def test_a_connection_cut_after_twelve_hours_comes_back_with_a_fresh_token(
     credentials = Password("token-1")
     to = Connection("127.0.0.1", server.port, tls=False, cluster=cluster, credentials=credentials)
     store = RedisStore(to)
-    assert store.acquire("order/1", "mine", TTL)
+    assert acquired(store, "order/1", "mine", TTL)
     asked = credentials.asked
     set_password(server, "token-2")
     assert store.renew("order/1", "mine", TTL)
@@ -66,10 +67,10 @@ def test_an_old_token_is_refused_by_name_and_work_goes_on_with_a_new_one(new_val
     credentials = Password("token-1")
     store = store_at(server.port, credentials=credentials)
     with pytest.raises(CacheUnavailable, match=r"AuthenticationError, WRONGPASS"):
-        store.acquire("order/1", "mine", TTL)
+        acquired(store, "order/1", "mine", TTL)
     assert (credentials.asked, credentials.forgotten) == (2, 1)
     with asking(server) as redis:
         refusals = [entry["reason"] for entry in redis.acl_log() if entry["username"] == "functions"]
         assert refusals == ["auth"]  # the witness: twice within a second is one entry with a count
     credentials.password = "token-2"
-    assert store.acquire("order/1", "mine", TTL)
+    assert acquired(store, "order/1", "mine", TTL)

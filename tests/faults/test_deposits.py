@@ -14,7 +14,7 @@ import pytest
 
 from shared.backends.memory.database import MemoryDatabase
 from shared.backends.memory.files import MemoryFiles
-from shared.errors import Unavailable
+from shared.errors import StoreUnavailable
 from shared.job_record import Status
 from shared.wire.deposits import INLINE_BYTES, Deposits, Mark
 from tests.faults import mortal
@@ -60,7 +60,7 @@ class Case:
             self.world.database = mortal.database(self.database, life)
             self.world.cache = mortal.cache(self.cache, life)
             self.world.queue = mortal.queue(self.queue, life)
-            self.world.files = Mortal(self.files, life, "files", Unavailable("no answer", dependency="s3"))
+            self.world.files = Mortal(self.files, life, "files", StoreUnavailable("no answer"))
             text = waiting.pop(0)
             try:
                 _, acknowledged = self.world.run(text)

@@ -15,7 +15,7 @@ from shared.errors import CacheUnavailable
 from tests.faults.test_processes import Cutter
 from tests.faults.valkeys import TTL, asking, follow, promote, refusals, store_at
 from tests.waiting import until
-from tests.world import FakeClock
+from tests.world import FakeClock, acquired
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,13 +29,13 @@ def test_lck_10_a_primary_that_became_a_replica_is_used_again_once_it_is_promote
 ) -> None:
     other, server = new_valkey(), new_valkey()
     store = store_at(server.port)
-    assert store.acquire("order/1", "mine", TTL)
+    assert acquired(store, "order/1", "mine", TTL)
     follow(server, other)
     with pytest.raises(CacheUnavailable, match="READONLY"):
-        store.acquire("order/2", "mine", TTL)
+        acquired(store, "order/2", "mine", TTL)
     assert refusals(server, "READONLY") == 2  # the witness: asked, and once more on a new connection
     promote(server)
-    assert store.acquire("order/2", "mine", TTL)
+    assert acquired(store, "order/2", "mine", TTL)
 
 
 def test_lck_10_a_name_that_leads_to_the_new_primary_is_looked_up_anew_and_nobody_notices(
@@ -44,13 +44,13 @@ def test_lck_10_a_name_that_leads_to_the_new_primary_is_looked_up_anew_and_nobod
     old, new = new_valkey(), new_valkey()
     name = Cutter(old.port)  # where new connections of one address lead
     store = store_at(name.port)
-    assert store.acquire("order/1", "mine", TTL)
+    assert acquired(store, "order/1", "mine", TTL)
     follow(new, old)
     promote(new)
     follow(old, new)  # the old primary comes back as a replica; the warm connection still leads to it
     name.target = new.port
     assert store.renew("order/1", "mine", TTL)
-    assert store.acquire("order/2", "mine", TTL)
+    assert acquired(store, "order/2", "mine", TTL)
     assert refusals(old, "READONLY") == 1  # the witness: the warm connection, once
     with asking(new) as redis:
         assert redis.exists(lease_key("order/1"), lease_key("order/2")) == 2
@@ -66,15 +66,15 @@ def test_a_server_that_loads_its_data_is_unavailable_and_used_once_it_has_them(
     with asking(server) as redis:
         redis.mset({f"filler-{n}": "x" * 2000 for n in range(150)})
     store = store_at(server.port)
-    assert store.acquire("order/1", "mine", TTL)
+    assert acquired(store, "order/1", "mine", TTL)
     server.stop()
     server.start()
     with pytest.raises(CacheUnavailable, match=r"BusyLoadingError, LOADING"):
-        store.acquire("order/2", "mine", TTL)
+        acquired(store, "order/2", "mine", TTL)
     assert refusals(server, "LOADING") >= 1  # the witness: over a new connection, since the warm one was cut
     with asking(server) as redis:
         until(lambda: redis.info("persistence")["loading"] == 0)
-    assert store.acquire("order/2", "mine", TTL)
+    assert acquired(store, "order/2", "mine", TTL)
 
 
 def test_a_lease_is_renewed_through_connections_that_are_killed_again_and_again(
@@ -82,7 +82,7 @@ def test_a_lease_is_renewed_through_connections_that_are_killed_again_and_again(
 ) -> None:
     server = new_valkey()
     store = store_at(server.port)
-    assert store.acquire("order/1", "mine", TTL)
+    assert acquired(store, "order/1", "mine", TTL)
     killed = 0
     with asking(server) as redis:
         for _ in range(20):
@@ -96,7 +96,7 @@ def test_a_script_that_the_server_has_forgotten_is_sent_again_and_nobody_notices
 ) -> None:
     server = new_valkey()
     store = store_at(server.port)
-    assert store.acquire("order/1", "mine", TTL)
+    assert acquired(store, "order/1", "mine", TTL)
     with asking(server) as redis:
         redis.script_flush()
         assert redis.info("memory")["number_of_cached_scripts"] == 0  # the witness
@@ -111,7 +111,7 @@ def test_lck_11_a_server_that_hangs_is_asked_a_few_times_then_by_one_after_the_p
     server = new_valkey()
     clock = FakeClock()
     store = store_at(server.port, breaker=Breaker(failures=2, monotonic=clock.monotonic))
-    assert store.acquire("order/1", "mine", TTL)
+    assert acquired(store, "order/1", "mine", TTL)
     with asking(server) as redis:
         before = int(redis.info("stats")["total_connections_received"])
         if how == "paused":

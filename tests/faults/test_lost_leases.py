@@ -25,7 +25,7 @@ from tests.aws import Database
 from tests.faults.test_processes import Cutter
 from tests.faults.valkeys import PATIENCE, TTL, asking, follow, promote, refusals, store_at
 from tests.waiting import until
-from tests.world import THINGS, Context, NotingQueue, body, event, failures, note_job, record_of
+from tests.world import THINGS, Context, NotingQueue, acquired, body, event, failures, note_job, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -180,12 +180,12 @@ def test_i34_a_full_server_grants_no_lease_and_the_job_goes_on_fenced_by_its_com
 ) -> None:
     server = new_valkey()
     store = store_at(server.port)
-    assert store.acquire("order/before", "mine", TTL)
+    assert acquired(store, "order/before", "mine", TTL)
     with asking(server) as redis:
         redis.config_set("maxmemory-policy", "noeviction")
         redis.config_set("maxmemory", 1)
     with pytest.raises(CacheUnavailable, match=r"OutOfMemoryError, OOM"):
-        store.acquire("order/full", "mine", TTL)
+        acquired(store, "order/full", "mine", TTL)
     counting = Counting(stops=False)
     counting.numbers.append(0)  # nobody stops in the middle
     assert delivered(runtime_of(database, store, counting), "first") == []

@@ -30,7 +30,7 @@ from shared.errors import CacheUnavailable
 from shared.runtime import connect as connect_runtime
 from tests.stack import new_stack
 from tests.waiting import until
-from tests.world import Context, event, failures, record_of
+from tests.world import Context, acquired, event, failures, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -148,19 +148,19 @@ def cutter(valkey: Valkey) -> Iterator[Cutter]:
 
 def test_lck_05_an_acquire_whose_reply_was_cut_finds_its_own_token(valkey: Valkey, cutter: Cutter) -> None:
     store = RedisStore(Connection("127.0.0.1", cutter.port, tls=False, cluster=False))
-    store.acquire("warm", "t", TTL)
+    acquired(store, "warm", "t", TTL)
     cutter.armed = True
-    assert store.acquire("order/cut", "mine", TTL)
+    assert acquired(store, "order/cut", "mine", TTL)
     assert cutter.cuts == 1  # the witness
     other = RedisStore(Connection("127.0.0.1", valkey.port, tls=False, cluster=False))
-    assert not other.acquire("order/cut", "other", TTL)
+    assert not acquired(other, "order/cut", "other", TTL)
 
 
 def test_lck_03_a_lease_never_stands_without_an_expiry(valkey: Valkey, cutter: Cutter) -> None:
     store = RedisStore(Connection("127.0.0.1", cutter.port, tls=False, cluster=False))
-    store.acquire("warm", "t", TTL)
+    acquired(store, "warm", "t", TTL)
     cutter.armed = True
-    store.acquire("order/expires", "mine", TTL)
+    acquired(store, "order/expires", "mine", TTL)
     assert cutter.cuts == 1
     with Redis(port=valkey.port) as redis:
         assert redis.pttl(lease_key("order/expires")) > 0
@@ -168,7 +168,7 @@ def test_lck_03_a_lease_never_stands_without_an_expiry(valkey: Valkey, cutter: C
 
 def test_lck_11_a_connection_cut_while_idle_is_replaced(valkey: Valkey) -> None:
     store = RedisStore(Connection("127.0.0.1", valkey.port, tls=False, cluster=False))
-    store.acquire("order/idle", "t", TTL)
+    acquired(store, "order/idle", "t", TTL)
     with Redis(port=valkey.port) as redis:
         redis.client_kill_filter(_type="normal", skipme=True)
     begun = time.monotonic()
@@ -181,7 +181,7 @@ def test_lck_11_a_server_that_never_answers_costs_a_bounded_time() -> None:
     store = RedisStore(Connection("127.0.0.1", hole.getsockname()[1], tls=False, cluster=False))
     begun = time.monotonic()
     with pytest.raises(CacheUnavailable):
-        store.acquire("order/hole", "t", TTL)
+        acquired(store, "order/hole", "t", TTL)
     assert time.monotonic() - begun < 10  # two tries of half a second, on a machine that may be busy
     hole.close()
 

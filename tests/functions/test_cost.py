@@ -112,7 +112,7 @@ def test_a_refresh_of_the_cache_costs_no_exchange_beside_its_invalidation(
         return body(job_type="refresh-user-cache", idempotency_key=user, payload={"user_id": user, "version": 1})
 
     counted = costs(users.WORKER, text("warm"))
-    items: Any = counted.consumer.runtime.execution.items
+    items: Any = counted.consumer.runtime.execution.units.items
     user = {"user_id": {"S": "u"}, "name": {"S": "N"}, "version": {"N": "1"}}
     items.client.put_item(TableName=items.tables["users"], Item=user)
     counted.handle(text("u"))
@@ -128,7 +128,7 @@ def test_a_calculation_costs_what_a_job_that_writes_one_item_does_and_its_notice
         return body(job_type="recalculate-invoice", version=2, idempotency_key=invoice_id, payload=payload)
 
     counted = costs(invoices.WORKER, text("unknown"))
-    items: Any = counted.consumer.runtime.execution.items
+    items: Any = counted.consumer.runtime.execution.units.items
     items.client.put_item(TableName=items.tables["invoices"], Item=invoice_item("i", "ann", 1))
     counted.handle(text("i"))
     assert counted.calls == {"UpdateItem": 1, "TransactWriteItems": 1, "GetItem": 1}
@@ -156,7 +156,9 @@ def test_a_call_within_bounds_costs_two_exchanges_more_however_many_bounds_there
 
     worker = Worker("notes", jobs=(note_job(buy, uses=(dependency,)),))
     counted = costs(worker, body(idempotency_key="warm", payload={"thing": 1}))  # a dead letter, which costs no call
-    object.__setattr__(counted.consumer.runtime.execution, "transport", MemoryTransport(lambda *_: Reply(200, None)))
+    object.__setattr__(
+        counted.consumer.runtime.execution.units, "transport", MemoryTransport(lambda *_: Reply(200, None))
+    )
     counted.handle(body(idempotency_key="k"))
     assert counted.calls == {"UpdateItem": 1, "TransactWriteItems": 1}
     assert len(counted.exchanges) == 2 + 2

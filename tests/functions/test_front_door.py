@@ -15,7 +15,7 @@ from functions.http.answers import HEADERS
 from functions.http.caller import owner_of
 from functions.invoked import once
 from shared.backends.dynamodb.acceptances import DynamoDBAcceptances
-from shared.errors import Unavailable
+from shared.errors import StoreUnavailable
 from shared.job_record import Status, record_id
 from shared.wire.deposits import LARGEST_BYTES
 from tests.door import ACCEPT, LOOK, Client, payload
@@ -157,7 +157,7 @@ def test_out_08_a_store_that_is_busy_is_503_with_the_time_to_come_again(
 ) -> None:
     def busy(*_: Any) -> None:
         message = "busy"
-        raise Unavailable(message, dependency="dynamodb")
+        raise StoreUnavailable(message)
 
     monkeypatch.setattr(DynamoDBAcceptances, "accept", busy)
     status, body, headers = http.post(payload("o14"))

@@ -18,7 +18,7 @@ from local.demo.situations import EVENTS
 from shared.backends.memory.intake import MemoryIntakeStore
 from shared.backends.memory.owned_jobs import MemoryOwnedJobs
 from shared.clock import Surroundings
-from shared.errors import Unavailable
+from shared.errors import StoreUnavailable
 from shared.intake.shedding import FRESH, Closed
 from shared.item import Stored
 from shared.settings import OwnerLimits
@@ -157,7 +157,7 @@ def test_i38_without_a_store_that_answers_nobody_says_that_a_version_is_current(
 
     class Gone:
         def read(self, *arguments: Any) -> Any:
-            raise Unavailable("gone", dependency="dynamodb")
+            raise StoreUnavailable("gone")
 
     gone: Any = Gone()
     door.house.door = replaced(door.house, Reads(gone, None))

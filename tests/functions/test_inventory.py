@@ -24,16 +24,15 @@ from shared.errors import Ambiguous, DeadLetter, Rejected, RetryLater, Unavailab
 from shared.item import Create, Delete, Replace, Unchanged
 from shared.outcome import Because, Completed, Failed, Postponed, Retried
 from shared.tag import Tag, Version
-from shared.unit_of_work import UnitOfWork
-from shared.work.calls import Calls
 from tests.serving import serving
 from tests.stack import Stack, new_stack
-from tests.world import START, Counter, FakeClock, World, body
+from tests.world import FakeClock, World, acquired, body, unit_of_work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from local.stack.valkey import Valkey
+    from shared.unit_of_work import UnitOfWork
 
 PATIENCE = timedelta(minutes=7)  # of a machine that does much else; a quiet one takes half a minute
 pytestmark = pytest.mark.timeout(PATIENCE.total_seconds() + 60)
@@ -224,7 +223,7 @@ def test_r3_4_whoever_synchronised_meanwhile_all_the_same_makes_the_commit_fail(
 
 def test_r3_4_a_synchronisation_waits_while_another_of_the_same_user_runs() -> None:
     case = Case(System())
-    assert case.world.cache.acquire("inventory/u", "another", timedelta(minutes=1))
+    assert acquired(case.world.cache, "inventory/u", "another", timedelta(minutes=1))
     outcome = case.sync()
     assert isinstance(outcome, Postponed)
     assert (outcome.because, case.system.asked) == (Because.CONTENDED, [])
@@ -239,19 +238,8 @@ def test_the_largest_inventory_fits_into_one_transaction() -> None:
 
 
 def work_on(answer: Callable[..., Reply], clock: FakeClock | None = None) -> UnitOfWork:
-    clock = clock or FakeClock()
-    return UnitOfWork(
-        items=MemoryDatabase(clock),
-        calls=Calls(MemoryTransport(answer), clock, Counter()),
-        clock=clock,
-        tokens=Counter(),
-        worker="inventory",
-        idempotency_key="k",
-        attempt=1,
-        token="token",
-        deadline=START + timedelta(seconds=60),
-        uses=sync_inventory.uses,
-    )
+    database = MemoryDatabase(clock or FakeClock())
+    return unit_of_work(answer, sync_inventory.uses, database, worker="inventory", time=timedelta(seconds=60))
 
 
 def sync(work: UnitOfWork) -> object:

@@ -25,7 +25,7 @@ from shared.tag import Version
 from shared.wire.parsing import read_message
 from tests.serving import serving
 from tests.stack import Stack, new_stack
-from tests.world import World, body
+from tests.world import World, acquired, body
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -248,7 +248,7 @@ def test_a_paid_invoice_takes_no_new_totals_but_an_old_job_about_it_is_done() ->
 
 def test_r4_2_a_calculation_waits_while_another_of_the_same_invoice_runs() -> None:
     case = Case()
-    assert case.world.cache.acquire("invoice/i", "another", timedelta(minutes=1))
+    assert acquired(case.world.cache, "invoice/i", "another", timedelta(minutes=1))
     outcome = case.run(1)
     assert isinstance(outcome, Postponed)
     assert outcome.because is Because.CONTENDED

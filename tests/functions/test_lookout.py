@@ -18,7 +18,7 @@ from shared.gate import Gate
 from shared.rounds.brake import Brake, BrakeState
 from shared.settings import Settings
 from tests.aws import Database
-from tests.world import START, Context
+from tests.world import START, Context, acquired
 
 if TYPE_CHECKING:
     from local.stack.valkey import Valkey
@@ -38,7 +38,6 @@ def connection(valkey: Valkey) -> Connection:
 def settings(aws_endpoint: str, valkey: Valkey) -> Settings:
     del aws_endpoint
     return Settings(
-        "dev",
         Database.create().jobs_table,
         "outbox",
         cache_host=valkey.host,
@@ -63,7 +62,7 @@ def test_it_tells_of_gates_and_locks(settings: Settings, connection: Connection)
     RedisGates(connection).enter(GATE, "call", is_retry=False, patience=timedelta(0))
     store = RedisStore(connection)
     for key in ("order/1", "order/{2} é", "user/3"):
-        store.acquire(key, f"token-of-{key}", 10 * MINUTE)
+        acquired(store, key, f"token-of-{key}", 10 * MINUTE)
     assert looking.answer({"look": "gates"})["gates"] == {
         "payment-provider": {"open_for_s": 0, "down_for_s": None, "calls": 1, "failures": 0, "ramping": False}
     }

@@ -90,7 +90,6 @@ class House:
         url = sqs.create_queue(QueueName=name, Attributes={**fifo, "VisibilityTimeout": "60"})["QueueUrl"]
         self.queue = SqsQueue(sqs, url)
         self.settings = Settings(
-            stage="test",
             jobs_table=self.database.jobs_table,
             outbox_table=self.database.outbox_table,
             queues={self.worker.name: url},

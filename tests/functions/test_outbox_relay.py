@@ -15,7 +15,7 @@ import pytest
 from functions.outbox_relay import read_stream
 from shared.backends.aws import client
 from shared.backends.dynamodb.outbox import DynamoDBOutbox, read_posting, write_posting
-from shared.errors import EventError, Unavailable
+from shared.errors import EventError, StoreUnavailable, Unavailable
 from shared.message import FORMAT, Message
 from shared.outbox import Posting
 from shared.producer import NotTaken, Outgoing
@@ -54,8 +54,9 @@ class Sent:
     def lane(self, name: str) -> Iterator[Posting]:
         return iter(())  # nothing is asked to be in order here
 
-    def give_up_unsent(self, record: str, failure: Failure, now: datetime) -> None:
-        self.given_up[record] = failure.error
+    def bury_unbegun(self, message: Message, failure: Failure, now: datetime) -> None:
+        assert message.record is not None
+        self.given_up[message.record] = failure.error
 
     def park(self, posting: Posting, reason: str) -> None:
         self.parked[posting.id] = reason
@@ -74,7 +75,7 @@ class Sent:
 
     def mark_sent(self, posting: Posting, now: datetime) -> None:
         if self.deaf:
-            raise Unavailable("no answer", dependency="dynamodb")
+            raise StoreUnavailable("no answer")
         self.marked.append(posting.id)
 
     @property
@@ -138,8 +139,8 @@ def test_out_06_whoever_waits_for_a_job_that_can_never_be_sent_is_told_before_it
     posting = accepted()
     sent = Sent(refusing={posting.body}, final=True)
     steps: list[str] = []
-    give_up, park = sent.give_up_unsent, sent.park
-    sent.give_up_unsent = lambda *given: steps.append("told") or give_up(*given)  # type: ignore[method-assign, func-returns-value]
+    give_up, park = sent.bury_unbegun, sent.park
+    sent.bury_unbegun = lambda *given: steps.append("told") or give_up(*given)  # type: ignore[method-assign, func-returns-value]
     sent.park = lambda *given: steps.append("parked") or park(*given)  # type: ignore[method-assign, func-returns-value]
     sent.relay.relay([posting])
     assert (sent.given_up, sent.parked) == ({RECORD: "Code"}, {"p1": "Code"})

@@ -12,7 +12,7 @@ import pytest
 from functions.outbox_sweeper import BATCH, GRACE, Sweeper
 from shared.backends.dynamodb.outbox import shard_of
 from shared.backends.memory.database import MemoryDatabase
-from shared.errors import Unavailable
+from shared.errors import StoreUnavailable
 from shared.outbox import SHARDS, Posting
 from shared.producer import NotTaken, Outgoing
 from shared.rounds.relay import Relay
@@ -125,7 +125,7 @@ def test_a_sweep_ends_with_its_invocation_and_the_next_one_goes_on() -> None:
     assert len(set(swept.sent)) == len(swept.sent)
 
 
-@pytest.mark.parametrize("raised", [Unavailable("no answer", dependency="dynamodb"), KeyError("due_at")])
+@pytest.mark.parametrize("raised", [StoreUnavailable("no answer"), KeyError("due_at")])
 def test_a_shard_that_gives_no_answer_leaves_the_others_swept_and_the_lag_unknown(raised: Exception) -> None:
     swept = Swept()
     for number in range(100):

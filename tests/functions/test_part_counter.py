@@ -78,7 +78,6 @@ def database(aws_endpoint: str) -> Database:
 
 def settings(database: Database) -> Settings:
     return Settings(
-        stage="test",
         jobs_table=database.jobs_table,
         outbox_table=database.outbox_table,
         routes={"note": "notes"},

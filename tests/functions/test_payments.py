@@ -13,20 +13,18 @@ from functions.orders import ORDERS
 from functions.payments import CapturePayment, capture_payment
 from local.demo.situations import EVENTS, PAYMENTS, Situation
 from shared.backends.memory.database import MemoryDatabase
-from shared.backends.memory.transport import MemoryTransport
 from shared.dependency import Reply
 from shared.errors import Ambiguous, DeadLetter, OutcomeUnknown, Rejected
 from shared.item import Replace, Stored
 from shared.job_record import SYSTEM, record_id
 from shared.outcome import Completed, DeadLettered, Failed, Unknown
 from shared.tag import Tag
-from shared.unit_of_work import UnitOfWork
-from shared.work.calls import Calls
-from tests.world import START, Counter, FakeClock, World
+from tests.world import START, FakeClock, World, unit_of_work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from shared.unit_of_work import UnitOfWork
     from tests.stack import Stack
 
 
@@ -93,22 +91,10 @@ ORDER = {
 
 
 def work_on(order: dict[str, str] | None, answer: Callable[..., Reply]) -> UnitOfWork:
-    clock = FakeClock()
-    database = MemoryDatabase(clock)
+    database = MemoryDatabase(FakeClock())
     if order is not None:
         database.items["orders", ("o",)] = Stored(order, 1)
-    return UnitOfWork(
-        items=database,
-        calls=Calls(MemoryTransport(answer), clock, Counter()),
-        clock=clock,
-        tokens=Counter(),
-        worker="payments",
-        idempotency_key="k",
-        attempt=1,
-        token="token",
-        deadline=START + timedelta(seconds=30),
-        uses=capture_payment.uses,
-    )
+    return unit_of_work(answer, capture_payment.uses, database, worker="payments")
 
 
 def never(*request: object) -> Reply:
@@ -220,7 +206,7 @@ def test_r2_3_no_answer_asks_for_reconciliation_under_a_key_of_this_attempt() ->
 
     with pytest.raises(OutcomeUnknown) as caught:
         capture(work_on(ORDER, answer))
-    assert caught.value.reconcile.idempotency_key == "reconcile/token"
+    assert caught.value.reconcile.idempotency_key == "reconcile/attempt-token"
     assert json.loads(caught.value.reconcile.payload)["capture_key"] == "k"
 
 

@@ -32,7 +32,7 @@ from shared.backends.redis.connection import Connection
 from shared.cache import Cache
 from shared.caching.source import Source
 from shared.clock import Surroundings, SystemClock
-from shared.errors import CacheUnavailable, Refused, Unavailable
+from shared.errors import CacheUnavailable, Refused, StoreUnavailable, Unavailable
 from shared.item import Stored
 from shared.runtime import cache
 from shared.tag import Tag
@@ -352,7 +352,7 @@ def test_a_source_that_does_not_answer_is_told_with_when_to_come_again() -> None
 
     class Gone:
         def __getattr__(self, name: str) -> Any:
-            raise Unavailable("gone", dependency="dynamodb")
+            raise StoreUnavailable("gone")
 
     house.source.inner = Gone()
     status, found, headers = house.client.get("/me")

@@ -13,7 +13,7 @@ from functions import outbox_sweeper
 from functions.outbox_sweeper import GRACE, RESERVE, Round
 from shared.backends.dynamodb.outbox import shard_of
 from shared.commit import Release
-from shared.errors import ClaimLost, DeclarationError, Refused, Unavailable
+from shared.errors import ClaimLost, DeclarationError, Refused, StoreUnavailable, Unavailable
 from shared.job import Unique, job
 from shared.job_record import LOST_AFTER, Status
 from shared.outbox import SHARDS
@@ -369,7 +369,7 @@ def test_r1_1_a_job_that_a_handler_enqueues_is_another_one_after_the_end_of_the_
 
 def _unavailable(*_: object) -> None:
     message = "no answer"
-    raise Unavailable(message, dependency="dynamodb")
+    raise StoreUnavailable(message)
 
 
 class Part:
@@ -431,14 +431,12 @@ def test_a_rescue_leaves_the_invocation_time_to_end() -> None:
 
 
 def test_the_sweepers_grace_runs_at_the_stages_pace() -> None:
-    made = outbox_sweeper.connect(Settings("dev", "jobs", "outbox", pace=0.1))
+    made = outbox_sweeper.connect(Settings("jobs", "outbox", pace=0.1))
     assert made.sweeper.grace == GRACE / 10
 
 
 def test_the_round_is_told_by_its_settings_where_messages_go_and_what_recurs() -> None:
-    settings = Settings(
-        "dev", "jobs", "outbox", routes={"sweep-up": "sweeps"}, recurring={"sweep-up": "3 */15 * * *  MON"}
-    )
+    settings = Settings("jobs", "outbox", routes={"sweep-up": "sweeps"}, recurring={"sweep-up": "3 */15 * * *  MON"})
     again = Settings.from_environ(settings.to_environ())
     expected = Recurrence("sweep-up", 3, "sweeps", "*/15 * * *  MON")
     assert list(outbox_sweeper.connect(again).recurring.recurrences) == [expected]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from local.stack.valkey import Valkey
     from shared.cache import Cache
 
-SETTINGS = Settings("test", "jobs", "outbox", cache_tls=False, cache_cluster=False)
+SETTINGS = Settings("jobs", "outbox", cache_tls=False, cache_cluster=False)
 
 
 @pytest.fixture

@@ -150,7 +150,7 @@ class Fixture:
 
 
 def new_cache(valkey: Valkey, telemetry: Silent) -> Cache:
-    plain = Settings("test", "jobs", "outbox", cache_tls=False, cache_cluster=False)
+    plain = Settings("jobs", "outbox", cache_tls=False, cache_cluster=False)
     return patient_cache(replace(plain, cache_host=valkey.host, cache_port=str(valkey.port)), telemetry)
 
 

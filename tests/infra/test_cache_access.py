@@ -22,6 +22,7 @@ from shared.errors import CacheUnavailable
 from shared.rate import Rate
 from tests.cache_user import PASSWORD, USER, CacheUser, admit
 from tests.infra.walk import target
+from tests.world import acquired
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,10 +62,10 @@ def test_the_access_string_names_each_command_that_a_script_calls_and_no_other()
 def test_the_access_string_is_enough_for_leases(connection: Connection) -> None:
     store = RedisStore(connection)
     ttl = timedelta(seconds=9)
-    assert store.acquire("order/1", "mine", ttl)
+    assert acquired(store, "order/1", "mine", ttl)
     assert store.renew("order/1", "mine", ttl)
     store.finish([], [("order/1", "mine")])
-    assert store.acquire("order/1", "other", ttl)
+    assert acquired(store, "order/1", "other", ttl)
 
 
 def test_the_access_string_is_enough_for_rates(connection: Connection) -> None:

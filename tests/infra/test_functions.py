@@ -91,7 +91,6 @@ def test_the_environment_is_what_settings_read_back(walk: Walk) -> None:
 
 def test_a_consumer_is_told_its_own_queues_tables_and_endpoints(declared: Walk) -> None:
     read = Settings.from_environ(environ(function(declared, "WorkerPayingConsumerFunction")))
-    assert read.stage == "dev"
     assert read.pace == 1
     assert {name: plain(value.strip("<>")) for name, value in read.tables.items()} == {
         "orders": "FoundationTablesItemsOrders"

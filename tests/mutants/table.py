@@ -71,17 +71,17 @@ MUTANTS = (
     ),
     Mutant(
         "giving a claim back needs the attempt's token",
-        LAYER,
+        "shared/backends/dynamodb/job_record_ends.py",
         'f"SET {sets} REMOVE #until", HELD, values',
         'f"SET {sets} REMOVE #until", "#status = :running OR #token = :token", values',
-        RECORDS,
+        "tests/conformance/test_job_records.py",
     ),
     Mutant(
         "marking a dead letter needs the attempt's token",
-        LAYER,
+        "shared/backends/dynamodb/job_record_ends.py",
         '"#token = :token AND #status IN (:running, :retrying)"',
         '"#status IN (:running, :retrying) OR :token = :token"',
-        RECORDS,
+        "tests/conformance/test_job_records.py",
     ),
     Mutant(
         "a claim is taken over after its deadline alone",
@@ -134,10 +134,17 @@ MUTANTS = (
     ),
     Mutant(
         "an expired record is absent",
-        "shared/claim.py",
-        "seen.expires is not None and seen.expires <= now",
+        "shared/job_record.py",
+        "self.expires is not None and self.expires <= now",
         "False",
-        f"{RECORDS} {EXECUTION}",
+        "tests/conformance/test_job_records.py tests/unit/test_execution.py",
+    ),
+    Mutant(
+        "a parent that has expired is absent to whoever counts its parts",
+        "shared/backends/dynamodb/parts.py",
+        "view.has_expired(self.clock.now())",
+        "False",
+        "tests/conformance/test_parts.py",
     ),
     Mutant(
         "a claim whose reply was lost is its own", "shared/claim.py", "seen.token == claim.token:", "False:", RECORDS
@@ -145,9 +152,9 @@ MUTANTS = (
     Mutant(
         "a commit whose reply was lost is its own",
         "shared/backends/dynamodb/job_records.py",
-        "is_done(read_view(hold.record, item)):\n                return True",
-        "is_done(read_view(hold.record, item)):\n                pass",
-        RECORDS,
+        "is_done(read_view(hold.record, item)):\n        return\n",
+        "is_done(read_view(hold.record, item)):\n        pass\n",
+        "tests/conformance/test_job_records.py",
     ),
     Mutant(
         "an item is replaced at the version read",
@@ -215,9 +222,9 @@ MUTANTS = (
     Mutant(
         "an attempt that lost its lease is given back",
         "shared/pipeline/attempt.py",
-        "Release(now, gives_attempt_back=True))\n                return self.postponed(run.delivery, because)",
-        "Release(now))\n                return self.postponed(run.delivery, because)",
-        EXECUTION,
+        "Release(now, gives_attempt_back=True))\n                return self.postponing.postponed(run.delivery, because)",
+        "Release(now))\n                return self.postponing.postponed(run.delivery, because)",
+        "tests/unit/test_execution.py",
     ),
     Mutant(
         "a result that cannot be kept is refused",
@@ -596,16 +603,16 @@ MUTANTS = (
     Mutant(
         "on shutdown what runs is handed back",
         "shared/unit_of_work.py",
-        "        if self.stopping is not None and self.stopping.is_set():",
+        "        if self.stopping.is_set():",
         "        if False:",
-        CONSUMER,
+        "tests/unit/test_consumer.py",
     ),
     Mutant(
         "a zombie gets no fencing number",
         "shared/backends/dynamodb/fences.py",
-        '"ConditionExpression": "attempt_token = :token AND #status = :running"',
-        '"ConditionExpression": "attribute_exists(attempt_token) OR :token = :running OR #status = :running"',
-        RECORDS,
+        '"ConditionExpression": HELD,',
+        '"ConditionExpression": "attribute_exists(#token) OR :token = :running OR #status = :running",',
+        "tests/conformance/test_job_records.py",
     ),
     Mutant(
         "the connection looks the server up anew when it is not the one to ask",
@@ -1295,10 +1302,10 @@ MUTANTS = (
     ),
     Mutant(
         "a claim is prolonged by its holder alone",
-        LAYER,
+        "shared/backends/dynamodb/job_record_ends.py",
         '"SET #until = :until, updated_at = :now", HELD, values',
         '"SET #until = :until, updated_at = :now", "#status = :running OR #token = :token", values',
-        RECORDS,
+        "tests/conformance/test_job_records.py",
     ),
     Mutant(
         "the work of a claim that is lost stops",
@@ -1338,7 +1345,7 @@ MUTANTS = (
     Mutant(
         "the heart stops before SQS's 12 hours",
         "shared/pipeline/heartbeat.py",
-        "if sent - self._received > (LONGEST_WAIT - self.ahead).total_seconds():",
+        "if sent - self._received > (LONGEST_HIDDEN - self.ahead).total_seconds():",
         "if False:",
         HEARTBEAT,
     ),
@@ -1444,9 +1451,9 @@ MUTANTS = (
     Mutant(
         "a cache that is set wrongly is told and waited for",
         "shared/execution.py",
-        "        except SettingsError as error:\n            outcome = self.attempts.misconfigured(delivery, error)\n",
+        "        except SettingsError as error:\n            outcome = self.postponing.misconfigured(delivery, error)\n",
         "",
-        PREPARATION,
+        "tests/unit/test_preparation.py",
     ),
     Mutant(
         "a setting that is missing costs no attempt",
@@ -1587,9 +1594,9 @@ MUTANTS = (
     Mutant(
         "a job that is held is not begun by another",
         "shared/claim.py",
-        "seen.status is Status.RUNNING and seen.claim_until is not None and seen.claim_until >= now",
-        "False",
-        SIMULATION,
+        "if seen.is_held(now) and",
+        "if False and",
+        "tests/simulation/test_simulation.py",
     ),
     Mutant(
         "a job is not begun before its time",
@@ -1629,8 +1636,8 @@ MUTANTS = (
     Mutant(
         "attempts are not receives: a store that is away costs none",
         "shared/pipeline/attempt.py",
-        '            case Unavailable(dependency="dynamodb" | "s3"):',
-        '            case Unavailable(dependency="nobody"):',
+        "            case StoreUnavailable():",
+        "            case StoreUnavailable() if False:",
         SIMULATION,
     ),
     Mutant(
@@ -2000,11 +2007,39 @@ MUTANTS = (
         ACCEPTANCES,
     ),
     Mutant(
-        "a busy store is tried again at the door, a few times",
-        "shared/backends/dynamodb/acceptances.py",
+        "a busy store is tried again, a few times",
+        "shared/backends/dynamodb/transactions.py",
         "if last or not BUSY.intersection(codes):",
         "if True:",
-        ACCEPTANCES,
+        "tests/conformance/test_acceptances.py tests/unit/test_dynamodb_errors.py",
+    ),
+    Mutant(
+        "each entry of a transaction has a reason, whatever DynamoDB tells",
+        "shared/backends/dynamodb/transactions.py",
+        "    reasons = [*reasons, *[{}] * (count - len(reasons))]  # there may be none at all\n",
+        "    count += 0\n",
+        "tests/unit/test_dynamodb_errors.py",
+    ),
+    Mutant(
+        "a refused transaction is not said to be busy",
+        "shared/backends/dynamodb/transactions.py",
+        "    if REFUSALS.intersection(codes):",
+        "    if False:",
+        "tests/unit/test_dynamodb_errors.py",
+    ),
+    Mutant(
+        "a write of an attempt's whose reply was lost is its own",
+        "shared/backends/dynamodb/job_record_conditions.py",
+        "    if not is_ours or done is None or ",
+        "    if True or not is_ours or done is None or ",
+        "tests/conformance/test_job_records.py tests/conformance/test_intents.py",
+    ),
+    Mutant(
+        "a busy table is not asked what it has written",
+        "shared/backends/dynamodb/job_records.py",
+        "        except Busy:\n            raise\n",
+        "",
+        "tests/unit/test_dynamodb_errors.py",
     ),
     Mutant(
         "a message that names a record is claimed where it was accepted alone",
@@ -2191,8 +2226,8 @@ MUTANTS = (
     Mutant(
         "what an attempt holds now is not sent anew",
         "shared/rounds/rescue.py",
-        "if view.status is Status.RUNNING and view.claim_until",
-        "if False and view.claim_until",
+        "if view.is_held(self.clock.now()):",
+        "if False:",
         "tests/functions/test_rounds.py",
     ),
     Mutant(
@@ -2323,10 +2358,10 @@ MUTANTS = (
     ),
     Mutant(
         "what has expired is in no list",
-        OWNED,
-        "if view.expires is None or view.expires > now:",
+        "shared/backends/dynamodb/owned_jobs.py",
+        "if not view.has_expired(now):",
         "if True:",
-        OWNED_JOBS,
+        "tests/conformance/test_owned_jobs.py",
     ),
     Mutant(
         "a place in a list is its owner's alone",
@@ -2351,10 +2386,10 @@ MUTANTS = (
     ),
     Mutant(
         "a dead letter makes room in the quota",
-        LAYER,
-        "REMOVE #until, {OPEN}",
-        "REMOVE #until",
-        OWNED_JOBS,
+        "shared/backends/dynamodb/job_record_ends.py",
+        "{_NOTED} REMOVE #until, {OPEN}",
+        "{_NOTED} REMOVE #until",
+        "tests/conformance/test_owned_jobs.py",
     ),
     Mutant(
         "over its quota an owner's new job is refused",
@@ -2919,7 +2954,7 @@ MUTANTS = (
     Mutant(
         "nobody is sent away for as long as an incident may last",
         "shared/intake/shedding.py",
-        "min(left, LONGEST_WAIT)",
+        "min(left, LONGEST_TOLD)",
         "left",
         "tests/unit/test_shedding.py",
     ),
@@ -3052,7 +3087,7 @@ MUTANTS = (
     Mutant(
         "the operator sees no record that has expired",
         "ops/jobs/job_records.py",
-        "if view.expires is not None and view.expires <= self.clock.now():",
+        "if view.has_expired(self.clock.now()):",
         "if False:",
         "tests/ops/test_command.py",
     ),
@@ -3157,7 +3192,7 @@ MUTANTS = (
     Mutant(
         "a FIFO queue is sent nothing whose delay it would forget",
         "shared/backends/sqs/queue.py",
-        "DELAY_ON_FIFO if self._is_fifo and message.delay else ",
+        "DELAY_ON_FIFO if self.fifo and message.delay else ",
         "",
         "tests/conformance/test_queues.py",
     ),
@@ -3421,10 +3456,10 @@ MUTANTS = (
         "tests/functions/test_outbox_relay.py tests/functions/test_front_door_dies.py",
     ),
     Mutant(
-        "only a job that never began is given up as unsendable",
-        "shared/backends/dynamodb/unended.py",
-        'conditional(_BURY, "#status = :accepted", values)',
-        'conditional(_BURY, "#status <> :dead", values)',
+        "only a job that never began is buried with its message",
+        "shared/backends/dynamodb/job_record_ends.py",
+        '"#status = :accepted AND attribute_not_exists(begun_at) AND',
+        '"#status <> :dead AND :accepted <> :dead AND',
         "tests/conformance/test_rescue.py",
     ),
     Mutant(
@@ -3507,8 +3542,8 @@ MUTANTS = (
     Mutant(
         "whoever is turned away gives the attempt back",
         "shared/pipeline/attempt.py",
-        "                postponed = self.later(run.delivery, because, after)\n                self._release(granted, Release(now + postponed.after, gives_attempt_back=True))",
-        "                postponed = self.later(run.delivery, because, after)\n                self._release(granted, Release(now + postponed.after))",
+        "                postponed = self.postponing.later(run.delivery, because, after)\n                self._release(granted, Release(now + postponed.after, gives_attempt_back=True))",
+        "                postponed = self.postponing.later(run.delivery, because, after)\n                self._release(granted, Release(now + postponed.after))",
         "tests/unit/test_way.py",
     ),
     Mutant(
@@ -3520,9 +3555,9 @@ MUTANTS = (
     ),
     Mutant(
         "what waits for a breaker does not come back in one moment",
-        "shared/pipeline/attempt.py",
-        "return Postponed(_within_reason(wait + self.postponed(delivery, because).after), because)",
-        "return Postponed(_within_reason(wait), because)",
+        "shared/pipeline/postponing.py",
+        "return Postponed(within_reason(wait + self.postponed(delivery, because).after), because)",
+        "return Postponed(within_reason(wait), because)",
         "tests/unit/test_way.py",
     ),
     Mutant(
@@ -3577,8 +3612,8 @@ MUTANTS = (
     Mutant(
         "an intent needs the attempt's token",
         "shared/backends/dynamodb/intents.py",
-        "attempt_token = :token AND #status = :running",
-        "(attempt_token = :token OR #status = :running)",
+        'f"{HELD} AND {condition}"',
+        'f"(#token = :token OR #status = :running) AND {condition}"',
         "tests/conformance/test_intents.py",
     ),
     Mutant(
@@ -3633,8 +3668,8 @@ MUTANTS = (
     Mutant(
         "a brake that changed since it was seen is not overwritten",
         "shared/backends/dynamodb/brakes.py",
-        "                    ConditionExpression=as_seen,",
-        '                    ConditionExpression="attribute_exists(id) OR attribute_not_exists(id)",',
+        "            ConditionExpression=as_seen,",
+        '            ConditionExpression="attribute_exists(id) OR attribute_not_exists(id)",',
         "tests/conformance/test_brakes.py",
     ),
     Mutant(
@@ -3969,15 +4004,15 @@ MUTANTS = (
     Mutant(
         "a reopening whose reply was lost is known",
         "shared/backends/dynamodb/operator_records.py",
-        "if is_failed and _is_ready(each, reason)}",
-        "if is_failed and not each}",
+        "if item is not None and _is_ready(each, item)}",
+        "if item is not None and not each}",
         "tests/conformance/test_operator_records.py",
     ),
     Mutant(
         "an attempt that was given back is no failure",
-        "shared/backends/dynamodb/job_record_layer.py",
-        "            if not release.gives_attempt_back:\n",
-        "            if True:\n",
+        "shared/backends/dynamodb/job_record_ends.py",
+        "        if not release.gives_attempt_back:\n",
+        "        if True:\n",
         "tests/conformance/test_operator_records.py",
     ),
     Mutant(
@@ -4130,8 +4165,8 @@ MUTANTS = (
     Mutant(
         "a job that may be running is not taken away without force",
         "ops/jobs/changes.py",
-        "view.claim_until >= now",
-        "view.claim_until is None",
+        "view.is_held(now)",
+        "False",
         "tests/ops/test_job.py",
     ),
     Mutant(
@@ -4172,8 +4207,8 @@ MUTANTS = (
     Mutant(
         "an intent of a call that was done is not taken back with another's",
         "shared/work/calls.py",
-        "if self.intents is not None and use.name not in self._answered:",
-        "if self.intents is not None:",
+        "if use.name not in self._answered:",
+        "if use.name:",
         "tests/unit/test_way.py",
     ),
     Mutant(
@@ -4472,9 +4507,9 @@ MUTANTS = (
     ),
     Mutant(
         "progress is told by the holder alone",
-        "shared/backends/dynamodb/job_record_layer.py",
-        '"SET progress = :progress", HELD, values',
-        '"SET progress = :progress", "#status = :running OR #token = :token", values',
+        "shared/backends/dynamodb/job_record_ends.py",
+        '"SET progress = :progress", HELD, ',
+        '"SET progress = :progress", "#status = :running OR #token = :token", ',
         "tests/conformance/test_checkpoints.py",
     ),
     Mutant(
@@ -4550,8 +4585,8 @@ MUTANTS = (
     Mutant(
         "whoever lost the lease begins no further step",
         "shared/work/long_work.py",
-        "        self._check_guards()\n        steps.go_on(needs)\n",
-        "        steps.go_on(needs)\n",
+        "        self._check_guards()\n        self.steps.go_on(needs)\n",
+        "        self.steps.go_on(needs)\n",
         "tests/unit/test_steps.py",
     ),
     Mutant(
@@ -4571,15 +4606,15 @@ MUTANTS = (
     Mutant(
         "a job whose attempt is gone is not told as running",
         "shared/intake/operation.py",
-        "view.claim_until < now:",
-        "view.claim_until < now and False:",
+        "not view.is_held(now):",
+        "False:",
         "tests/unit/test_operation.py",
     ),
     Mutant(
         "a part needs a record and a message",
         "shared/backends/dynamodb/job_record_layer.py",
-        "        self._transact([held, *self._split(checkpoint.parts)], checkpoint, name)\n",
-        "        self._transact([held, *self._split(checkpoint.parts)[:-1]], checkpoint, name)\n",
+        "        return self._transact([held, *self._split(checkpoint.parts)], checkpoint, name)\n",
+        "        return self._transact([held, *self._split(checkpoint.parts)[:-1]], checkpoint, name)\n",
         "tests/conformance/test_parts.py tests/functions/test_part_counter.py",
     ),
     Mutant(
@@ -4592,7 +4627,7 @@ MUTANTS = (
     Mutant(
         "an end is noted in its block alone",
         "shared/backends/dynamodb/parts.py",
-        'ConditionExpression="attribute_exists(id)",\n                ExpressionAttributeNames={f"#{number}"',
+        'ConditionExpression="attribute_exists(id)",\n            ExpressionAttributeNames={f"#{number}"',
         'ExpressionAttributeNames={f"#{number}"',
         "tests/conformance/test_parts.py",
     ),
@@ -4620,8 +4655,8 @@ MUTANTS = (
     Mutant(
         "waiting for parts needs the attempt's token",
         "shared/backends/dynamodb/parts.py",
-        'self._change(parent, update, "#token = :token AND #status = :running", values, Status.WAITING)',
-        'self._change(parent, update, "#token = :token OR #status = :running", values, Status.WAITING)',
+        "self._change(parent, change, HELD, values, Status.WAITING)",
+        'self._change(parent, change, "#token = :token OR #status = :running", values, Status.WAITING)',
         "tests/conformance/test_parts.py",
     ),
     Mutant(
@@ -4921,7 +4956,7 @@ MUTANTS = (
     Mutant(
         "ends that come while the parent ends are told",
         "shared/pipeline/attempt.py",
-        "        if work.steps is not None and work.steps.is_split:\n            self._tell_tally(work.steps.view)\n",
+        "        if work.steps.is_split:\n            self._tell_tally(work.steps.view)\n",
         "",
         "tests/unit/test_parts.py",
     ),
@@ -4970,7 +5005,7 @@ MUTANTS = (
     Mutant(
         "no payload is deposited for a job that may begin when it is forgotten",
         "shared/wire/deposits.py",
-        "    if wait > LONGEST_WAIT and",
+        "    if wait > LONGEST_AHEAD and",
         "    if False and",
         "tests/unit/test_deposits.py",
     ),
@@ -4984,8 +5019,8 @@ MUTANTS = (
     Mutant(
         "a deposited payload is read as strictly as one that travels",
         "shared/wire/parsing.py",
-        "    parsed, _ = read_json(whole)  # as strict as for one that travels\n    return written(parsed)\n",
-        "    return whole\n",
+        "    _, text = read_json(deposits.whole(payload))  # as strict as for one that travels\n    return text\n",
+        "    return deposits.whole(payload)\n",
         "tests/unit/test_deposits.py",
     ),
     Mutant(
@@ -4998,16 +5033,23 @@ MUTANTS = (
     Mutant(
         "a store of deposits that is away costs no attempt",
         "shared/execution.py",
-        "        except Unavailable as error:\n            raise _LeavesEarly(self.attempts.postponed(delivery, Because.STORE_UNAVAILABLE)) from error\n\n",
+        "        except Unavailable as error:\n            raise _LeavesEarly(self.postponing.postponed(delivery, Because.STORE_UNAVAILABLE)) from error\n\n",
         "\n",
         "tests/unit/test_deposits.py",
     ),
     Mutant(
         "files that are away cost no attempt",
+        "shared/backends/aws.py",
+        'STORES = frozenset({"dynamodb", "s3"})',
+        'STORES = frozenset({"dynamodb"})',
+        "tests/unit/test_dynamodb_errors.py",
+    ),
+    Mutant(
+        "a dependency that is named as a store spends attempts",
         "shared/pipeline/attempt.py",
-        'case Unavailable(dependency="dynamodb" | "s3"):',
-        'case Unavailable(dependency="dynamodb"):',
-        "tests/unit/test_deposits.py",
+        "            case StoreUnavailable():",
+        '            case Unavailable(dependency="dynamodb" | "s3"):',
+        "tests/unit/test_execution.py",
     ),
     Mutant(
         "a large result is deposited",
@@ -5060,22 +5102,22 @@ MUTANTS = (
     ),
     Mutant(
         "a letter ends an accepted job only by its own payload",
-        "shared/backends/dynamodb/job_record_layer.py",
-        '            " AND payload = :payload"\n',
-        '            " AND payload <> :key"\n',
+        "shared/backends/dynamodb/job_record_ends.py",
+        '    " AND payload = :payload"\n',
+        '    " AND payload <> :key"\n',
         "tests/conformance/test_parts.py",
     ),
     Mutant(
         "a letter ends an accepted job only by its own payload, in memory",
-        "shared/backends/memory/database.py",
-        "            if mine != (view.names",
-        "            if mine[:2] + (view.payload,) != (view.names",
+        "shared/backends/memory/unended.py",
+        "            if mine == (seen.names",
+        "            if mine[:2] + (seen.payload,) == (seen.names",
         "tests/conformance/test_parts.py tests/unit/test_parts.py",
     ),
     Mutant(
         "what a step has done outside is written although the job is to end",
         "shared/backends/dynamodb/job_records.py",
-        "            self._transact(hold, partial(write, although_cancelling=True), is_done)\n            raise\n",
+        "            self._transact(hold, lambda: layer.write_step(checkpoint, although_cancelling=True), is_done)\n            raise\n",
         "            raise\n",
         "tests/conformance/test_parts.py",
     ),
@@ -5088,9 +5130,9 @@ MUTANTS = (
     ),
     Mutant(
         "a key is as old as its step",
-        "shared/execution.py",
-        "begun_at=granted.view.stepped_at or granted.view.begun_at",
-        "begun_at=granted.view.begun_at",
+        "shared/pipeline/units.py",
+        "begun_at=view.stepped_at or view.begun_at",
+        "begun_at=view.begun_at",
         "tests/unit/test_steps.py",
     ),
     Mutant(
@@ -5110,8 +5152,8 @@ MUTANTS = (
     Mutant(
         "the last step's tags are dropped before a cancelled job ends",
         "shared/pipeline/attempt.py",
-        "                work.steps.resume()\n            self._go_on_unless_cancelled(granted)\n",
-        "                self._go_on_unless_cancelled(granted)\n                work.steps.resume()\n",
+        "            work.steps.resume()\n            self._go_on_unless_cancelled(granted)\n",
+        "            self._go_on_unless_cancelled(granted)\n            work.steps.resume()\n",
         "tests/unit/test_steps.py",
     ),
     Mutant(
@@ -5124,8 +5166,8 @@ MUTANTS = (
     Mutant(
         "a step that was committed after the deadline is no failure",
         "shared/work/long_work.py",
-        "        self._check_guards()\n        steps.go_on(needs)\n",
-        "        self.check()\n        steps.go_on(needs)\n",
+        "        self._check_guards()\n        self.steps.go_on(needs)\n",
+        "        self.check()\n        self.steps.go_on(needs)\n",
         "tests/unit/test_steps.py",
     ),
     Mutant(

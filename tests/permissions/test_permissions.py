@@ -114,9 +114,7 @@ def test_a_service_that_nobody_has_used_is_refused() -> None:
 def test_a_call_that_a_role_does_not_grant_is_told(aws_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", aws_endpoint)
     database = Database.create(USERS)
-    settings = Settings(
-        stage="test", jobs_table=database.jobs_table, outbox_table=database.outbox_table, tables=database.tables
-    )
+    settings = Settings(jobs_table=database.jobs_table, outbox_table=database.outbox_table, tables=database.tables)
     key = {"user_id": {"S": "u"}}
     with acting("WorkerUsersConsumerFunction", settings):
         database.client.get_item(TableName=database.tables["users"], Key=key)

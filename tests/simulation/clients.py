@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from shared.clock import Surroundings
-from shared.errors import Unavailable
+from shared.errors import StoreUnavailable, Unavailable
 from shared.intake.operation import FINAL, OperationStatus, record_of
 from shared.intake.request import Intake, OtherPayloadForKey
 from shared.job import JobTypes
@@ -135,7 +135,7 @@ class Clients:
         answers: list[Any] = []
 
         def go(process: Process) -> None:
-            gone = Unavailable("no answer", dependency="dynamodb")
+            gone = StoreUnavailable("no answer")
             store: Any = Faulty(world.history, process, world.faults, gone)
             clock = ProcessClock(world.scheduler, process)
             here = Surroundings(clock, world.random, world.token)

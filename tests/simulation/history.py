@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from functions.outside.payment_provider import PAYMENT_PROVIDER
 from shared.backends.memory.database import MemoryDatabase
 from shared.backends.memory.queue import MemoryQueue
-from shared.errors import CancelAsked, ClaimLost
+from shared.errors import CancelAsked, ClaimLost, StoreUnavailable
 from shared.intake.acceptance import Accepted
 from shared.job_record import OVER, SYSTEM, JobView, Status, record_id
 from shared.outbox import due_at
@@ -36,6 +36,7 @@ LEFT_NEVER = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
 # The sweeper's grace and two of its rounds; a process may be frozen for five minutes when faults stop.
 SENT_WITHIN = 120 + 2 * 60 + 300
 LOST_AFTER = timedelta(minutes=10)  # in a run, which lasts for hours and not for days
+STORE = StoreUnavailable("away").dependency
 FINAL = LEFT_NEVER | {Status.DEAD_LETTERED}  # but for a replay
 
 
@@ -207,7 +208,7 @@ class History(MemoryDatabase):
         if before is None or before == after or after.attempts < before.attempts:
             return
         failure = after.last_failure
-        if failure is None or failure == before.last_failure or failure.dependency == "dynamodb":
+        if failure is None or failure == before.last_failure or failure.dependency == STORE:
             self.broken.append(("I19", f"an attempt is spent, and nothing of its own failed: {after}"))
         elif self.outages is not None and failure.dependency == PAYMENT_PROVIDER.name:
             wrong = self.outages.spent(before)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from shared.errors import Unavailable
+from shared.errors import StoreUnavailable, Unavailable
 from shared.job_record import SYSTEM, JobView, Status, record_id
 from shared.parts import STATES
 from shared.rounds.counting import Counting
@@ -69,7 +69,7 @@ class Splits:
 
     def _count_once(self, ends: list[Any], ended: list[bool], process: Process) -> None:
         world = self.world
-        gone = Unavailable("no answer", dependency="dynamodb")
+        gone = StoreUnavailable("no answer")
         parts: Any = Faulty(world.history, process, world.faults, gone)
         workers = {job.name: SIM_WORKER.name for job in SIM_WORKER.jobs}
         try:

@@ -17,7 +17,7 @@ from shared.backends.memory.cache import MemoryCache
 from shared.backends.memory.database import MemoryDatabase
 from shared.backends.memory.operator_records import MemoryOperatorRecords
 from shared.job_record import OVER, JobView, Status
-from shared.outbox import LONGEST_DELAY
+from shared.limits import LONGEST_DELAY
 from shared.parts import Tally
 from shared.rounds.again import posting_again
 from shared.rounds.brake_rounds import Watchdog

@@ -18,7 +18,7 @@ from shared.caching.lives import Lifetimes
 from shared.caching.store import Loaded
 from shared.clock import Surroundings
 from shared.delivery import read_event
-from shared.errors import Ambiguous, CacheUnavailable, Unavailable
+from shared.errors import Ambiguous, CacheUnavailable, StoreUnavailable, Unavailable
 from shared.item import Stored
 from shared.outcome import Completed, Duplicate
 from shared.producer import NotTaken, Outgoing
@@ -263,7 +263,7 @@ class World:
             self.scheduler.sleep(min(max(wait, 0.05), 1.0))
 
     def _runtime(self, process: Process) -> Runtime:
-        database = Faulty(self.history, process, self.faults, Unavailable("no answer", dependency="dynamodb"))
+        database = Faulty(self.history, process, self.faults, StoreUnavailable("no answer"))
         clock = ProcessClock(self.scheduler, process)
         return assemble(
             SIM_WORKER,

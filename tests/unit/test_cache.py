@@ -13,7 +13,7 @@ import pytest
 from shared.backends.memory.cache import MemoryCache
 from shared.cache import Cache
 from shared.caching.lives import Lifetimes, Lives
-from shared.caching.reading import LONGEST_WAIT, SETTLING
+from shared.caching.reading import LONGEST_PAUSE, SETTLING
 from shared.caching.renewal import in_a_thread
 from shared.caching.source import SOURCE, Source
 from shared.caching.store import Loaded, Miss
@@ -156,7 +156,7 @@ def test_waits_grow_up_to_a_quarter_of_a_second_and_are_never_twice_the_same() -
     slept = scene.clock.slept[:-1]  # the last is what was left
     assert slept[0] < 0.03
     assert max(slept) > 0.2
-    assert max(slept) <= LONGEST_WAIT.total_seconds()
+    assert max(slept) <= LONGEST_PAUSE.total_seconds()
     assert len(set(slept)) == len(slept)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared.backends.memory.files import MemoryFiles
-from shared.errors import Malformed, NotSent, Refused, SettingsError, Unavailable
+from shared.errors import Malformed, NotSent, Refused, SettingsError, StoreUnavailable, Unavailable
 from shared.intake.operation import OperationStatus
 from shared.intake.request import Intake
 from shared.job import JobTypes
@@ -20,7 +20,7 @@ from shared.producer import Producer
 from shared.wire.deposits import (
     INLINE_BYTES,
     LARGEST_BYTES,
-    LONGEST_WAIT,
+    LONGEST_AHEAD,
     Deposits,
     Mark,
     check_deposit_schedule,
@@ -90,10 +90,10 @@ def test_what_is_gone_or_is_something_else_is_told() -> None:
 
 def test_a_job_for_long_after_is_not_deposited() -> None:
     mark = str(Mark.of(LARGE))
-    check_deposit_schedule(mark, LONGEST_WAIT)
+    check_deposit_schedule(mark, LONGEST_AHEAD)
     check_deposit_schedule("{}", timedelta(days=300))
     with pytest.raises(Refused, match="it is kept for 90, and the job may need it for long after its time; 45 days"):
-        check_deposit_schedule(mark, LONGEST_WAIT + timedelta(seconds=1))
+        check_deposit_schedule(mark, LONGEST_AHEAD + timedelta(seconds=1))
 
 
 # On the way of a message.
@@ -132,7 +132,7 @@ def test_a_store_that_does_not_answer_costs_no_attempt() -> None:
     look = world.files.look
 
     def gone(*_: object) -> None:
-        raise Unavailable("no answer", dependency="s3")
+        raise StoreUnavailable("no answer")
 
     world.files.look = gone
     outcome, acknowledged = world.run(text)
@@ -232,7 +232,7 @@ def test_a_store_that_is_away_while_a_handler_enqueues_costs_no_attempt() -> Non
         work.enqueue(world.worker.jobs[0].message(Note(thing="second", text=LARGE), "k2"))
 
     def gone(*_: object) -> None:
-        raise Unavailable("no answer", dependency="s3")
+        raise StoreUnavailable("no answer")
 
     world = World.of(handler)
     world.files.write = gone
@@ -322,7 +322,7 @@ def test_a_batch_that_cannot_be_deposited_is_not_sent() -> None:
     world = World.of()
 
     def gone(*_: object) -> None:
-        raise Unavailable("no answer", dependency="s3")
+        raise StoreUnavailable("no answer")
 
     world.files.write = gone
     with pytest.raises((Unavailable, NotSent)):

@@ -10,14 +10,18 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
+from shared.backends.aws import translated
 from shared.backends.dynamodb.fences import DynamoDBFences
 from shared.backends.dynamodb.items import DynamoDBItems, plain
 from shared.backends.dynamodb.job_record_layer import JobRecordLayer
-from shared.backends.dynamodb.job_records import COMMITS, DynamoDBJobRecords
+from shared.backends.dynamodb.job_records import DynamoDBJobRecords
+from shared.backends.dynamodb.parts import DynamoDBParts
+from shared.backends.dynamodb.transactions import TRIES, Cancelled, transact
 from shared.claim import Claim, Ended, Granted, HeldByOther
 from shared.commit import Commit, Release
-from shared.errors import ClaimLost, Conflict, NoAnswer, Refused, SettingsError, Unavailable
-from shared.job_record import Hold, Status
+from shared.errors import ClaimLost, Conflict, NoAnswer, Refused, SettingsError, StoreUnavailable, Unavailable
+from shared.job_record import Hold, JobView, Status
+from shared.outbox import Posting
 from tests.world import START, THINGS, FakeClock
 
 HOLD = Hold("r", "mine")
@@ -104,7 +108,7 @@ def test_out_08_a_commit_that_stays_in_conflict_is_unavailable_not_a_duplicate()
     stub = Stub([cancelled("None", "TransactionConflict")])
     with pytest.raises(Unavailable, match="busy"):
         commit(stub)
-    assert len(stub.calls) == COMMITS
+    assert stub.calls == ["transact"] * TRIES
 
 
 def test_out_08_mixed_reasons_are_told_apart() -> None:
@@ -123,6 +127,43 @@ def test_out_08_a_refused_value_is_not_tried_again() -> None:
     assert stub.calls == ["transact"]
     with pytest.raises(Refused):
         commit(Stub([error("ValidationException")]))
+
+
+def test_a_transaction_tells_of_each_entry_what_is_in_its_way() -> None:
+    clock = FakeClock()
+    entries: list[dict[str, Any]] = [{}, {}, {}]
+    raised = cancelled("ConditionalCheckFailed", "TransactionConflict", "ConditionalCheckFailed", item=item("running"))
+    answer = transact(Stub([raised]), entries, clock, Random(1))  # noqa: S311 - repeatable
+    assert answer == Cancelled((item("running"), None, {}))
+    assert transact(Stub([{}]), entries, clock, Random(1)) is None  # noqa: S311
+    short = transact(Stub([cancelled("ConditionalCheckFailed", item=item("running"))]), entries, clock, Random(1))  # noqa: S311
+    assert short == Cancelled((item("running"), None, None))
+    assert clock.slept == []
+
+
+def test_a_parent_is_woken_although_others_get_in_the_way_for_a_moment() -> None:
+    clock, parent = FakeClock(), JobView("r", Status.WAITING, 1, "1:a")
+    stub = Stub([cancelled("TransactionConflict", "None"), {}])
+    DynamoDBParts(stub, "jobs", "outbox", clock, Random(1)).wake(parent, Posting("p", "notes", "{}"), START)  # noqa: S311
+    assert stub.calls == ["transact"] * 2
+    assert len(clock.slept) == 1
+
+
+@pytest.mark.parametrize("reasons", [{}, {"CancellationReasons": []}], ids=repr)
+def test_a_transaction_that_is_cancelled_without_a_reason_is_unavailable(reasons: dict[str, Any]) -> None:
+    raised, clock = error("TransactionCanceledException", **reasons), FakeClock()
+    with pytest.raises(StoreUnavailable):
+        commit(Stub([raised]), clock)
+    with pytest.raises(StoreUnavailable):
+        fence(raised)
+    assert clock.slept == []  # nobody said that another try would help
+
+
+def test_a_busy_table_is_not_looked_at() -> None:
+    stub = Stub([cancelled("None", "TransactionConflict")])
+    with pytest.raises(StoreUnavailable):
+        commit(stub)
+    assert "get" not in stub.calls
 
 
 def test_a_commit_whose_earlier_try_landed_is_done() -> None:
@@ -235,8 +276,17 @@ def fence(*answers: Any) -> int:
 def test_a_fence_that_others_get_in_the_way_of_is_tried_again() -> None:
     conflict = cancelled("None", "TransactionConflict")
     assert fence(conflict, {}) == 7
-    with pytest.raises(Unavailable):
-        fence(conflict)
+    clock = FakeClock()
+    stub = Stub([conflict])
+    with pytest.raises(StoreUnavailable, match="busy"):
+        records(stub, clock).fence(HOLD, "k")
+    assert stub.calls == ["transact"] * TRIES
+    assert len(clock.slept) == TRIES - 1
+
+
+def test_a_fence_that_dynamodb_refuses_is_not_said_to_be_busy() -> None:
+    with pytest.raises(Refused):
+        fence(cancelled("None", "ValidationError"))
 
 
 def test_a_fence_whose_reply_was_lost_is_read_back() -> None:
@@ -251,3 +301,13 @@ def test_an_item_that_is_no_job_record_yet_has_the_claim_tried_again() -> None:
     assert isinstance(answer, Granted)
     with pytest.raises(Unavailable, match="too fast"):
         records(Stub([half])).claim(claim(), START)
+
+
+@pytest.mark.parametrize("service", ["dynamodb", "s3"])
+@pytest.mark.parametrize("raised", [error("ThrottlingException"), TIMEOUT], ids=repr)
+def test_a_store_that_is_away_is_told_from_every_other_service_by_its_class(service: str, raised: Exception) -> None:
+    with pytest.raises(StoreUnavailable), translated(service):
+        raise raised
+    with pytest.raises(Unavailable) as other, translated("sqs"):
+        raise raised
+    assert not isinstance(other.value, StoreUnavailable)

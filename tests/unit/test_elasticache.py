@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 KEYS = ReadOnlyCredentials("AKIDEXAMPLE", "secret-of-the-function", "session-token", None)
-SETTINGS = Settings("dev", "jobs", "outbox", cache_host="cache.example", cache_user="functions", cache_name="Tahan-1")
+SETTINGS = Settings("jobs", "outbox", cache_host="cache.example", cache_user="functions", cache_name="Tahan-1")
 
 
 @pytest.fixture
@@ -164,13 +164,13 @@ def test_the_functions_own_credentials_and_region_sign(monkeypatch: pytest.Monke
 
 def test_without_a_user_nothing_is_signed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(elasticache, "_token", pytest.fail)
-    made = connection(Settings("local", "jobs", "outbox", cache_host="127.0.0.1"), FakeClock(), most=3)
+    made = connection(Settings("jobs", "outbox", cache_host="127.0.0.1"), FakeClock(), most=3)
     assert made.credentials is None
 
 
 def test_a_user_without_the_caches_name_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"TAHAN_CACHE_NAME is not: set both, or neither"):
-        connection(Settings("dev", "jobs", "outbox", cache_host="c", cache_user="functions"), FakeClock(), most=3)
+        connection(Settings("jobs", "outbox", cache_host="c", cache_user="functions"), FakeClock(), most=3)
 
 
 def test_a_user_without_aws_credentials_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

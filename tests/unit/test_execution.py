@@ -19,6 +19,7 @@ from shared.errors import (
     Postpone,
     Refused,
     RetryLater,
+    StoreUnavailable,
     Unavailable,
 )
 from shared.job import Unique, WithoutLease
@@ -29,7 +30,7 @@ from shared.retry import Retry
 from shared.tag import Tag
 from shared.wire.deposits import LARGEST_BYTES
 from tests.dying import Killed
-from tests.world import START, THINGS, Note, World, body, note_job
+from tests.world import START, THINGS, Note, World, acquired, body, note_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,7 +130,7 @@ def test_i22_with_too_little_time_left_nothing_starts() -> None:
 
 def test_lck_contention_postpones_and_costs_no_attempt() -> None:
     world = World.of()
-    world.cache.acquire("thing/a", "somebody", timedelta(seconds=30))
+    acquired(world.cache, "thing/a", "somebody", timedelta(seconds=30))
     outcome, acknowledged = world.run(body())
     assert isinstance(outcome, Postponed)
     assert (outcome.because, acknowledged) == (Because.CONTENDED, False)
@@ -420,7 +421,7 @@ def test_without_dynamodb_a_delivery_is_postponed() -> None:
     world = World.of()
 
     def gone(*arguments: Any) -> Any:
-        raise Unavailable("no answer", dependency="dynamodb")
+        raise StoreUnavailable("no answer")
 
     class Gone:
         claim = staticmethod(gone)
@@ -515,13 +516,22 @@ def test_i48_neither_payload_nor_key_is_logged() -> None:
 
 
 def test_a_store_that_does_not_answer_a_read_costs_no_attempt() -> None:
-    world = World.of(raising(Unavailable("busy", dependency="dynamodb")))
+    world = World.of(raising(StoreUnavailable("busy")))
     for _ in range(5):
         outcome, _ = world.run(body())
         assert isinstance(outcome, Postponed)
         assert outcome.because is Because.STORE_UNAVAILABLE
         world.clock.pass_(timedelta(minutes=2))
     assert world.database.view(RECORD).attempts == 0
+
+
+@pytest.mark.parametrize("name", ["dynamodb", "s3", "store"])
+def test_a_dependency_that_is_named_as_a_store_spends_attempts(name: str) -> None:
+    world = World.of(raising(Unavailable("busy", dependency=name)))
+    outcome, _ = world.run(body())
+    assert isinstance(outcome, Retried)
+    assert outcome.failure.dependency == name
+    assert world.database.view(RECORD).attempts == 1
 
 
 def test_a_commit_that_nobody_answers_for_leaves_the_claim_to_its_deadline() -> None:
@@ -627,7 +637,7 @@ def test_i35_several_locks_are_taken_in_one_order_and_given_back_together() -> N
 
 def test_a_job_that_gets_only_some_of_its_locks_gives_them_back_and_waits() -> None:
     world = World.of(lock=lambda payload: ("a", "b"))
-    world.cache.acquire("b", "somebody", timedelta(seconds=30))
+    acquired(world.cache, "b", "somebody", timedelta(seconds=30))
     outcome, _ = world.run(body())
     assert isinstance(outcome, Postponed)
     assert outcome.because is Because.CONTENDED

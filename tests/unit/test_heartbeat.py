@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared.errors import ClaimLost, LeaseLost, Refused, Unavailable
+from shared.errors import ClaimLost, LeaseLost, Refused, StoreUnavailable, Unavailable
 from shared.job_record import SYSTEM, Hold, Status, record_id
 from shared.outcome import Because, Completed, Postponed
 from shared.pipeline.heartbeat import Heartbeat
 from shared.pipeline.keeper import IDLE, Keeper
 from shared.telemetry import Silent
 from shared.worker import Worker
-from tests.world import THINGS, Context, FakeClock, Note, World, body, event, note_job, record_of
+from tests.world import THINGS, Context, FakeClock, Note, World, acquired, body, event, note_job, record_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -126,7 +126,7 @@ def test_bat_16_a_message_that_may_not_be_hidden_any_longer_stops_the_work() -> 
 def test_a_beat_without_an_answer_is_tried_again_soon_and_two_may_fail() -> None:
     case = Case()
     heart = case.begin()
-    case.stores.claim_error = Unavailable("no answer", dependency="dynamodb")
+    case.stores.claim_error = StoreUnavailable("no answer")
     assert case.after(10) == 2.5
     for _ in range(6):
         case.after(2.5)
@@ -143,8 +143,8 @@ def test_a_claim_that_could_not_be_prolonged_in_time_is_lost_for_good() -> None:
     case.clock.pass_(timedelta(seconds=30))  # frozen: nothing was asked
     with pytest.raises(LeaseLost):
         heart.check()
-    case.stores.claim_error = Unavailable("no answer", dependency="dynamodb")
-    assert Keeper().renew_due() == IDLE
+    case.stores.claim_error = StoreUnavailable("no answer")
+    assert Keeper(Silent()).renew_due() == IDLE
     assert case.after(1) == IDLE
 
 
@@ -173,7 +173,7 @@ def test_bat_16_the_heart_stops_at_sqs_12_hours() -> None:
 
 def test_a_renewal_that_raises_what_nobody_thought_of_loses_its_holder_and_spares_the_others() -> None:
     case = Case()
-    keeper = Keeper()
+    keeper = Keeper(Silent())
     keeper.keep(case.begin())
     case.stores.claim_error = RuntimeError("a bug")
     other = Case()
@@ -343,7 +343,7 @@ def test_a_crashed_beating_job_is_taken_over_after_three_beats_and_its_lock_is_f
     with pytest.raises(Crash):
         execution.execute(ahead.run.delivery, until, ahead)
     want = ahead.locks.wants[0]
-    world.cache.acquire(want.key, want.token, want.ttl)  # the dead give nothing back
+    acquired(world.cache, want.key, want.token, want.ttl)  # the dead give nothing back
     early = run(world)
     assert isinstance(early, Postponed)
     assert early.because is Because.CONTENDED
@@ -382,7 +382,7 @@ def test_the_heart_stands_still_before_the_outcome_is_settled() -> None:
 
 def test_a_beat_that_is_late_hides_nothing_behind_what_settlement_said() -> None:
     world = beating(None)
-    world.cache.acquire("thing/a", "another", timedelta(hours=1))
+    acquired(world.cache, "thing/a", "another", timedelta(hours=1))
     hearts: list[Heartbeat] = []
     keep = world.runtime.keeper.keep
 
@@ -413,7 +413,7 @@ def test_a_batch_beats_for_the_messages_that_still_wait_for_their_turn() -> None
     job = note_job(heartbeat=BEAT, timeout=timedelta(minutes=1), max_latency=timedelta(hours=1))
     world = World(Worker("notes", jobs=(job,), batch_size=3, batch_concurrency=1))
     runtime = world.runtime
-    keeper = Beats()
+    keeper = Beats(Silent())
     object.__setattr__(runtime.execution.preparation, "keeper", keeper)
     batch = [world.delivery(body(idempotency_key=f"k{number}")) for number in range(3)]
     ahead = runtime.execution.preparation.together(batch, {"m1"}, world.clock.now() + timedelta(minutes=5))

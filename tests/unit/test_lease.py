@@ -14,7 +14,8 @@ from shared.clock import SystemClock
 from shared.errors import CacheUnavailable, LeaseLost
 from shared.lease import Leases, Want, valid_until
 from shared.pipeline.keeper import Keeper
-from tests.world import FakeClock
+from shared.telemetry import Silent
+from tests.world import FakeClock, acquired
 
 TTL = timedelta(seconds=30)
 
@@ -44,7 +45,7 @@ class Renewing:
 
 def leases(clock: FakeClock) -> tuple[Leases, Flaky]:
     cache = Flaky(clock)
-    return Leases(cache, Keeper(), clock), cache
+    return Leases(cache, Keeper(Silent()), clock), cache
 
 
 def test_i31_validity_counts_from_before_the_request_less_drift() -> None:
@@ -53,11 +54,11 @@ def test_i31_validity_counts_from_before_the_request_less_drift() -> None:
     clock = FakeClock()
 
     class Slow(MemoryCache):
-        def acquire(self, key: str, token: str, ttl: timedelta) -> bool:
+        def acquire_all(self, wants: Any) -> list[bool]:
             clock.pass_(timedelta(seconds=31))
-            return super().acquire(key, token, ttl)
+            return super().acquire_all(wants)
 
-    lease = Leases(Slow(clock), Keeper(), clock).take(Want("k", "t", TTL))
+    lease = Leases(Slow(clock), Keeper(Silent()), clock).take(Want("k", "t", TTL))
     assert lease is not None
     with pytest.raises(LeaseLost):
         lease.check()
@@ -77,7 +78,7 @@ def test_a_lease_is_renewed_when_a_third_has_passed_and_not_before() -> None:
     assert lease.valid_until > first
     clock.pass_(timedelta(seconds=25))
     lease.check()
-    assert not cache.acquire("k", "other", TTL)
+    assert not acquired(cache, "k", "other", TTL)
 
 
 def test_lck_07_a_renewal_that_fails_leaves_the_lease_until_its_end_and_no_longer() -> None:
@@ -133,7 +134,7 @@ def test_a_lease_whose_renewal_came_too_late_is_lost_although_it_was_renewed() -
 
 def test_contention_gives_nothing() -> None:
     kept, cache = leases(FakeClock())
-    cache.acquire("k", "other", TTL)
+    acquired(cache, "k", "other", TTL)
     assert kept.take(Want("k", "t", TTL)) is None
 
 
@@ -174,7 +175,7 @@ def test_the_end_of_an_invocation_does_not_wait_for_every_renewal() -> None:
             clock.sleep(0.4)
             return super().renew(key, token, ttl)
 
-    kept = Leases(Slow(clock), Keeper(), clock)
+    kept = Leases(Slow(clock), Keeper(Silent()), clock)
     with kept.keeper:
         for number in range(10):
             kept.take(Want(f"k{number}", f"t{number}", timedelta(milliseconds=300)))
@@ -189,7 +190,7 @@ def test_the_end_of_an_invocation_does_not_wait_for_every_renewal() -> None:
 def test_the_thread_renews_a_lease_taken_while_it_waits() -> None:
     clock = SystemClock()
     cache = MemoryCache(clock)
-    kept = Leases(cache, Keeper(), clock)
+    kept = Leases(cache, Keeper(Silent()), clock)
     with kept.keeper:
         clock.sleep(0.05)
         lease = kept.take(Want("k", "t", timedelta(milliseconds=300)))
@@ -213,7 +214,7 @@ class Suspended(FakeClock):
 
 def test_i33_a_machine_that_was_suspended_finds_its_lease_lost_by_the_wall_clock() -> None:
     clock = Suspended()
-    lease = Leases(MemoryCache(clock), Keeper(), clock).take(Want("k", "t", TTL))
+    lease = Leases(MemoryCache(clock), Keeper(Silent()), clock).take(Want("k", "t", TTL))
     assert lease is not None
     clock.pass_(TTL)
     clock.stood_still = TTL

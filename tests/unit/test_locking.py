@@ -14,8 +14,9 @@ from shared.lease import Leases, Want
 from shared.outcome import Because, Completed, Postponed
 from shared.pipeline.keeper import Keeper
 from shared.pipeline.locking import Locking, Locks
+from shared.telemetry import Silent
 from shared.worker import Worker
-from tests.world import Context, Counter, FakeClock, Note, World, body, event, note_job, record_of
+from tests.world import Context, Counter, FakeClock, Note, World, acquired, body, event, note_job, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,13 +34,9 @@ class Counting(MemoryCache):
     exchanges = 0
     lose = 0
 
-    def acquire(self, key: str, token: str, ttl: timedelta) -> bool:
-        self.exchanges += 1
-        return super().acquire(key, token, ttl)
-
     def acquire_all(self, wants: Sequence[Want]) -> list[bool]:
         self.exchanges += 1
-        granted = [super(Counting, self).acquire(want.key, want.token, want.ttl) for want in wants]
+        granted = super().acquire_all(wants)
         if self.lose:
             self.lose -= 1
             raise CacheUnavailable
@@ -53,7 +50,7 @@ class Counting(MemoryCache):
 def locking(clock: FakeClock | None = None) -> tuple[Locking, Counting]:
     clock = clock or FakeClock()
     cache = Counting(clock)
-    return Locking(Leases(cache, Keeper(), clock), Surroundings(clock, Random(3), Counter())), cache  # noqa: S311 - repeatable
+    return Locking(Leases(cache, Keeper(Silent()), clock), Surroundings(clock, Random(3), Counter())), cache  # noqa: S311 - repeatable
 
 
 def locks(*keys: str, owner: str = "me") -> Locks:
@@ -83,12 +80,12 @@ def test_jobs_of_one_batch_that_want_the_same_lock_get_it_one_after_another() ->
 
 def test_no_lock_is_held_out_of_order_so_that_nobody_waits_in_a_circle() -> None:
     taking, cache = locking()
-    cache.acquire("a", "other", TTL)
+    acquired(cache, "a", "other", TTL)
     mine = locks("a", "b", "c")
     taking.take_together([mine])
     assert mine.leases == []
-    assert cache.acquire("b", "third", TTL)
-    assert cache.acquire("c", "third", TTL)
+    assert acquired(cache, "b", "third", TTL)
+    assert acquired(cache, "c", "third", TTL)
 
 
 def test_lck_05_a_batch_whose_reply_was_lost_finds_its_own_locks() -> None:
@@ -110,7 +107,7 @@ def test_nothing_wanted_costs_no_exchange() -> None:
 def test_a_wait_is_short_spread_grows_and_ends() -> None:
     clock = FakeClock()
     taking, cache = locking(clock)
-    cache.acquire("a", "other", timedelta(hours=1))
+    acquired(cache, "a", "other", timedelta(hours=1))
     assert not taking.take(locks("a"), timedelta(seconds=2))
     assert 5 <= len(clock.slept) <= 30
     assert clock.slept[0] <= 0.025
@@ -122,7 +119,7 @@ def test_a_wait_is_short_spread_grows_and_ends() -> None:
 def test_a_lock_that_gets_free_is_taken_without_going_back_to_the_queue() -> None:
     clock = FakeClock()
     taking, cache = locking(clock)
-    cache.acquire("a", "other", timedelta(milliseconds=300))
+    acquired(cache, "a", "other", timedelta(milliseconds=300))
     assert taking.take(locks("a"), timedelta(seconds=1))
     assert 0.3 <= sum(clock.slept) < 0.6
 
@@ -130,7 +127,7 @@ def test_a_lock_that_gets_free_is_taken_without_going_back_to_the_queue() -> Non
 def test_a_process_that_is_to_end_does_not_wait_for_locks() -> None:
     clock = FakeClock()
     taking, cache = locking(clock)
-    cache.acquire("a", "other", TTL)
+    acquired(cache, "a", "other", TTL)
     taking.here.stopping.set()
     assert not taking.take(locks("a"), timedelta(seconds=1))
     assert clock.slept == []
@@ -139,7 +136,7 @@ def test_a_process_that_is_to_end_does_not_wait_for_locks() -> None:
 def test_i35_twenty_contenders_all_get_their_turn_one_at_a_time() -> None:
     clock = SystemClock()
     cache = MemoryCache(clock)
-    taking = Locking(Leases(cache, Keeper(), clock), Surroundings(clock, Random(1), Counter()))  # noqa: S311 - repeatable
+    taking = Locking(Leases(cache, Keeper(Silent()), clock), Surroundings(clock, Random(1), Counter()))  # noqa: S311 - repeatable
     inside: list[int] = []
     most: list[int] = []
     served: list[int] = []
@@ -177,9 +174,9 @@ def test_a_whole_batch_costs_one_exchange_for_its_locks_and_one_for_each_end() -
 
 def test_a_contended_job_waits_a_moment_before_it_goes_back_to_the_queue() -> None:
     world = World.of(lock_wait=timedelta(seconds=1))
-    world.cache.acquire("thing/a", "another", timedelta(milliseconds=400))
+    acquired(world.cache, "thing/a", "another", timedelta(milliseconds=400))
     assert world.run(body())[0] == Completed(1)
-    world.cache.acquire("thing/a", "another", timedelta(minutes=1))
+    acquired(world.cache, "thing/a", "another", timedelta(minutes=1))
     outcome, _ = world.run(body(idempotency_key="k2"))
     assert isinstance(outcome, Postponed)
     assert outcome.because is Because.CONTENDED
@@ -187,7 +184,7 @@ def test_a_contended_job_waits_a_moment_before_it_goes_back_to_the_queue() -> No
 
 def test_waiting_for_a_lock_never_takes_the_time_that_the_job_itself_needs() -> None:
     world = World.of(lock_wait=timedelta(seconds=9))
-    world.cache.acquire("thing/a", "another", timedelta(hours=1))
+    acquired(world.cache, "thing/a", "another", timedelta(hours=1))
     outcome = world.execute(body(), left=timedelta(seconds=17))  # 10 for the job, 5 kept for the commit
     assert isinstance(outcome, Postponed)
     assert outcome.because is Because.CONTENDED

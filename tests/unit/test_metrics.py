@@ -19,7 +19,7 @@ from shared.outcome import Failed
 from shared.pipeline.reporting import WATCHED
 from shared.rounds.brake import BrakeState
 from shared.telemetry import NO_JOB_TYPE, Silent
-from tests.world import Note, World, body, event, record_of
+from tests.world import Note, World, acquired, body, event, record_of
 
 ROOT = Path(shared.__file__).parent.parent
 # Spelled out of a value: what became of a delivery, of a call, of a queue.
@@ -132,7 +132,7 @@ def test_obs_10_a_fault_of_the_pipeline_fails_its_record() -> None:
 
 def test_a_postponed_record_is_neither() -> None:
     world = World.of()
-    world.cache.acquire("thing/1", "another", timedelta(minutes=1))
+    acquired(world.cache, "thing/1", "another", timedelta(minutes=1))
     world.handle(event(a_record(1)))
     assert world.telemetry.counts["contended", "note"] == 1
     assert world.telemetry.counts["postponed", "note"] == 1

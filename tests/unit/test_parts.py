@@ -14,7 +14,7 @@ from pydantic import Field
 
 from shared.backends.memory.operator_records import MemoryOperatorRecords
 from shared.dead_letters.operator_records import Ending
-from shared.errors import DeadLetter, DeclarationError, Refused, Unavailable
+from shared.errors import DeadLetter, DeclarationError, Refused, StoreUnavailable, Unavailable
 from shared.failpoints import Failpoint, armed
 from shared.intake.operation import OperationStatus, operation_of
 from shared.intake.request import Intake
@@ -346,7 +346,7 @@ def test_a_count_that_gets_no_answer_is_brought_again() -> None:
     wake = family.database.wake
 
     def gone(*_: object) -> None:
-        raise Unavailable("no answer", dependency="dynamodb")
+        raise StoreUnavailable("no answer")
 
     family.database.wake = gone
     with pytest.raises(Unavailable):
@@ -361,7 +361,7 @@ def test_the_store_that_is_away_when_a_job_begins_to_wait_costs_no_attempt_and_n
     wait = family.database.wait
 
     def gone(*_: object) -> None:
-        raise Unavailable("no answer", dependency="dynamodb")
+        raise StoreUnavailable("no answer")
 
     family.database.wait = gone
     outcome, _ = family.world.run(BODY)

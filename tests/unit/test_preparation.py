@@ -15,7 +15,7 @@ from shared.pipeline.heartbeat import Heartbeat
 from shared.pipeline.keeper import Keeper
 from shared.pipeline.preparation import Preparation
 from shared.worker import Worker
-from tests.world import THINGS, Context, Note, World, body, event, failures, note_job, record_of
+from tests.world import THINGS, Context, Note, World, acquired, body, event, failures, note_job, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,15 +90,17 @@ def test_a_cache_that_is_set_wrongly_in_preparing_leaves_one_heartbeat_and_one_t
     class Odd(type(world.cache)):  # type: ignore[misc]
         def acquire_all(self, wants: Sequence[Want]) -> list[bool]:
             asked.extend(want.token for want in wants)
-            for want in wants:
-                super().acquire(want.key, want.token, want.ttl)
-            raise SettingsError(ADVICE)
+            granted: list[bool] = super().acquire_all(wants)
+            if len(wants) > 1:  # in preparing
+                raise SettingsError(ADVICE)
+            return granted
 
     world.cache = Odd(world.clock)
     answer = world.handle(event(record_of(note("a"), "m1"), record_of(note("b"), "m2")), Context(timedelta(minutes=2)))
     assert failures(answer) == []  # the locks that were taken were found again by their tokens
     assert kept.hearts == []
-    assert len(asked) == 2
+    assert len(asked) == 4
+    assert len(set(asked)) == 2
     assert world.cache.leases == {}
 
 
@@ -144,7 +146,7 @@ def test_a_cache_that_is_set_wrongly_is_told_with_its_advice_and_postpones_witho
     world = World.of()
 
     class Odd(type(world.cache)):  # type: ignore[misc]
-        def acquire(self, key: str, token: str, ttl: timedelta) -> bool:
+        def acquire_all(self, wants: Sequence[Want]) -> list[bool]:
             raise SettingsError(ADVICE)
 
     world.cache = Odd(world.clock)
@@ -206,7 +208,7 @@ def test_a_message_whose_heart_stopped_while_it_waited_for_its_turn_makes_no_att
 
 def test_a_process_that_is_to_end_while_it_waits_for_a_lock_hands_back_at_once() -> None:
     world = World.of(lock_wait=timedelta(seconds=5))
-    world.cache.acquire("thing/a", "another", timedelta(hours=1))
+    acquired(world.cache, "thing/a", "another", timedelta(hours=1))
     runtime = world.runtime
     sleep = world.clock.sleep
 

@@ -9,7 +9,7 @@ import pytest
 
 from shared.backends.memory.database import MemoryDatabase
 from shared.backends.memory.owned_jobs import MemoryOwnedJobs
-from shared.errors import Unavailable
+from shared.errors import StoreUnavailable, Unavailable
 from shared.intake.acceptance import Accepted, OtherPayload, Replayed
 from shared.intake.quota import OverQuota, WithinQuota
 from shared.job_record import record_id
@@ -101,7 +101,7 @@ def test_i44_while_nobody_can_count_nothing_is_accepted() -> None:
 
     def unanswered(*_: object) -> int:
         message = "busy"
-        raise Unavailable(message, dependency="dynamodb")
+        raise StoreUnavailable(message)
 
     quota.jobs.unfinished = unanswered
     with pytest.raises(Unavailable):

@@ -16,7 +16,7 @@ from shared.backends.redis.leases import RedisStore
 from shared.backends.redis.lines import Command
 from shared.errors import CacheUnavailable, SettingsError
 from tests.fake_redis import OK, ONE, SILENCE, FakeRedis, error
-from tests.world import FakeClock
+from tests.world import FakeClock, acquired
 
 if TYPE_CHECKING:
     from tests.fake_redis import Answer
@@ -34,7 +34,7 @@ def connection(
 
 
 def acquire(to: Connection) -> bool:
-    return RedisStore(to).acquire("order/1", "token", TTL)
+    return acquired(RedisStore(to), "order/1", "token", TTL)
 
 
 def drop(key: str) -> Command:

@@ -11,8 +11,9 @@ import pytest
 
 from functions.outbox_sweeper import GRACE, Sweeper
 from shared.errors import Refused
+from shared.limits import LONGEST_DELAY
 from shared.message import Message
-from shared.outbox import LEAD, LONGEST_DELAY, LONGEST_SCHEDULE, Posting
+from shared.outbox import LEAD, LONGEST_SCHEDULE, Posting
 from shared.outcome import Because, Completed, DeadLettered, Postponed
 from shared.producer import Producer
 from shared.rounds.relay import Relay

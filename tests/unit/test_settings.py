@@ -8,7 +8,6 @@ from shared.errors import SettingsError
 from shared.settings import OwnerLimits, Settings
 
 SETTINGS = Settings(
-    stage="dev",
     jobs_table="jobs",
     outbox_table="outbox",
     tables={"orders": "orders-1", "order-lines": "lines-1"},
@@ -32,7 +31,7 @@ def test_the_environment_reads_back_as_it_was_written() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("JOBS_TABLE", None), ("PACE", "fast"), ("CACHE_TLS", "yes"), ("STAGE", None), ("OWNER_LIMITS", "20,40")],
+    [("JOBS_TABLE", None), ("PACE", "fast"), ("CACHE_TLS", "yes"), ("OWNER_LIMITS", "20,40")],
 )
 def test_what_is_missing_or_cannot_be_read_is_named(name: str, value: str | None) -> None:
     environ = {key: text for key, text in SETTINGS.to_environ().items() if key != f"TAHAN_{name}"}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shared.dead_letters.dead_letter import dossier
-from shared.errors import ClaimLost, Refused, Unavailable
+from shared.errors import ClaimLost, Refused, StoreUnavailable, Unavailable
 from shared.job_record import Hold, JobView, Status
 from shared.limits import DEAD_LETTER_BYTES
 from shared.outcome import Because, Completed, DeadLettered, Duplicate, Failure, Outcome, Postponed, Retried, Unknown
@@ -90,7 +90,7 @@ def test_a_dead_letter_that_was_not_sent_is_neither_marked_nor_acknowledged() ->
 
 
 def test_a_dead_letter_that_was_not_marked_is_not_acknowledged() -> None:
-    assert settle(DEAD, mark=Unavailable("x", dependency="dynamodb")) == (False, ["send", "mark", "hide"])
+    assert settle(DEAD, mark=StoreUnavailable("x")) == (False, ["send", "mark", "hide"])
 
 
 @pytest.mark.parametrize(

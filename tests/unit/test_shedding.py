@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from shared.backends.memory.intake import MemoryIntakeStore
-from shared.errors import Refused, Unavailable
-from shared.intake.shedding import FRESH, LONGEST_WAIT, Closed, Shedding
+from shared.errors import Refused, StoreUnavailable, Unavailable
+from shared.intake.shedding import FRESH, LONGEST_TOLD, Closed, Shedding
 from tests.world import START, FakeClock
 
 HOUR = timedelta(hours=1)
@@ -25,7 +25,7 @@ class Counted(MemoryIntakeStore):
     def closed(self, job_type: str) -> Closed | None:
         type(self).asked += 1
         if type(self).gone:
-            raise Unavailable("gone", dependency="dynamodb")
+            raise StoreUnavailable("gone")
         return super().closed(job_type)
 
 
@@ -70,7 +70,7 @@ def test_nobody_is_sent_away_for_as_long_as_an_incident_may_last() -> None:
             case.shedding.check("note")
         assert caught.value.after is not None
         waits.append(caught.value.after)
-    assert max(waits) <= 1.25 * LONGEST_WAIT
+    assert max(waits) <= 1.25 * LONGEST_TOLD
     assert len(set(waits)) == 20  # they do not come again in one moment
 
 

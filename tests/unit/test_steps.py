@@ -12,12 +12,11 @@ import pytest
 from shared.backends.memory.transport import MemoryTransport
 from shared.commit import Progress, Reconciliation
 from shared.dependency import Dependency, Keys, Reply
-from shared.errors import CacheUnavailable, DeclarationError, Refused, Unavailable
+from shared.errors import CacheUnavailable, Refused, StoreUnavailable
 from shared.failpoints import Failpoint, armed
 from shared.job_record import SYSTEM, Status, record_id
 from shared.outcome import Because, Cancelled, Completed, DeadLettered, Postponed, Retried, Unknown
 from tests.dying import Killed, dying
-from tests.unit.test_unit_of_work import Case
 from tests.world import START, THINGS, Note, World, body
 
 if TYPE_CHECKING:
@@ -244,9 +243,9 @@ def test_progress_is_written_every_two_seconds_at_most_and_with_each_commit() ->
     world = World.of(handler)
     note = world.database.note_progress
 
-    def noting(hold: Any, progress: Progress, now: Any) -> None:
+    def noting(hold: Any, progress: Progress) -> None:
         written.append(progress.done)
-        note(hold, progress, now)
+        note(hold, progress)
 
     world.database.note_progress = noting
     assert world.execute(body()) == Completed(1)
@@ -258,7 +257,7 @@ def test_progress_that_nobody_takes_is_no_failure_of_the_job() -> None:
     world = stepping()
 
     def gone(*_: object) -> None:
-        raise Unavailable("no answer", dependency="dynamodb")
+        raise StoreUnavailable("no answer")
 
     world.database.note_progress = gone
     assert world.execute(body()) == Completed(1)
@@ -307,15 +306,6 @@ def test_an_unknown_job_is_not_settled_at_a_checkpoint() -> None:
     world = World.of(handler)
     assert isinstance(world.execute(body()), DeadLettered)
     assert world.database.view(RECORD).checkpoints == 0
-
-
-def test_a_unit_of_work_of_no_delivery_says_that_it_has_no_steps() -> None:
-    work = Case().work
-    assert work.last_checkpoint is None
-    with pytest.raises(DeclarationError, match="has no job record"):
-        work.checkpoint({})
-    with pytest.raises(DeclarationError, match="has no job record"):
-        work.progress(1)
 
 
 def test_the_tags_of_a_checkpoint_are_kept_without_what_was_fresh() -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from shared.backends.memory.cache import MemoryCache
 from shared.backends.memory.database import MemoryDatabase
-from shared.backends.memory.transport import MemoryTransport
 from shared.caching.store import Loaded
 from shared.commit import Reconciliation
 from shared.dependency import Dependency, Reply
@@ -21,9 +20,7 @@ from shared.lease import Lease, Want
 from shared.message import Message
 from shared.table import Table
 from shared.tag import Tag, Version
-from shared.unit_of_work import UnitOfWork
-from shared.work.calls import Calls
-from tests.world import START, THINGS, Counter, FakeClock
+from tests.world import THINGS, FakeClock, acquired, unit_of_work
 
 SHOP = Dependency("shop", timeout=timedelta(seconds=5))
 LINES = Table("lines", key="order", sort_key="line")
@@ -33,24 +30,13 @@ OTHER = Table("other", key="id")
 class Case:
     """A unit of work over a memory database that holds one thing, at version 3."""
 
-    def __init__(self, way: Any = None, intents: Any = None, **options: Any) -> None:
+    def __init__(self, **options: Any) -> None:
         self.clock = FakeClock()
         self.database = MemoryDatabase(self.clock)
         self.database.items["things", ("a",)] = Stored({"id": "a", "text": "x"}, 3)
         self.calls: list[Any] = []
-        self.work = UnitOfWork(
-            items=self.database,
-            calls=Calls(MemoryTransport(self.answer), self.clock, Counter(), way=way, intents=intents),
-            clock=self.clock,
-            tokens=Counter(),
-            worker="notes",
-            idempotency_key="k",
-            attempt=1,
-            token="attempt-token",
-            deadline=START + timedelta(seconds=30),
-            uses=(THINGS.read_write, LINES.read_write, OTHER.read, SHOP),
-            **options,
-        )
+        uses = (THINGS.read_write, LINES.read_write, OTHER.read, SHOP)
+        self.work = unit_of_work(self.answer, uses, self.database, **options)
 
     def writes(self) -> tuple[Write, ...]:
         return self.work.staged.writes
@@ -233,7 +219,7 @@ def test_a_call_is_bounded_by_its_timeout_and_the_deadline() -> None:
 def test_lck_07_a_lost_lease_is_told_before_the_next_step(step: str) -> None:
     clock = FakeClock()
     cache = MemoryCache(clock)
-    cache.acquire("k", "t", timedelta(seconds=30))
+    acquired(cache, "k", "t", timedelta(seconds=30))
     want = Want("k", "t", timedelta(seconds=30))
     lease = Lease(want, cache, clock, 29.0, clock.now() + want.ttl, 0.0)
     case = Case(guards=(lease,))

@@ -17,6 +17,7 @@ from shared.errors import (
     DeclarationError,
     OutcomeUnknown,
     SettingsError,
+    StoreUnavailable,
     Unavailable,
     Unrepeatable,
 )
@@ -216,9 +217,9 @@ def test_an_attempt_counts_once_for_the_retry_budget_however_many_calls_it_makes
 
 def test_what_waits_for_an_open_breaker_does_not_come_back_in_one_moment() -> None:
     shop = Shop(rate=FAST, breaker=CircuitBreaker(1, PAUSE))
-    attempts = shop.world.runtime.execution.attempts
+    postponing = shop.world.runtime.execution.postponing
     delivery = shop.world.delivery(body(), system={"ApproximateReceiveCount": "5"})
-    waits = {attempts.later(delivery, Because.DEPENDENCY_OPEN, PAUSE).after // SECOND for _ in range(200)}
+    waits = {postponing.later(delivery, Because.DEPENDENCY_OPEN, PAUSE).after // SECOND for _ in range(200)}
     assert min(waits) >= 60
     assert len(waits) > 25
 
@@ -284,7 +285,7 @@ def test_a_database_that_does_not_answer_says_nothing_about_the_dependency() -> 
 
     def silent(*_: Any) -> bool:
         message = "no answer"
-        raise Unavailable(message, dependency="dynamodb")
+        raise StoreUnavailable(message)
 
     shop.world.database.intend = silent
     assert shop.run().because is Because.STORE_UNAVAILABLE
@@ -387,7 +388,7 @@ def test_an_intent_whose_reply_was_lost_is_taken_back_since_nothing_was_sent() -
         del database.intend
         database.intend(hold, dependency)
         message = "no answer"
-        raise Unavailable(message, dependency="dynamodb")
+        raise StoreUnavailable(message)
 
     database.intend = lost
     outcome = shop.run()

@@ -6,20 +6,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
 from shared.backends.aws import translated
-from shared.backends.dynamodb.job_record_item import (
-    LISTED_FOR,
-    OPEN,
-    UNFINISHED_OF,
-    conditional,
-    read_view,
-    watched_from,
-)
+from shared.backends.dynamodb.conditional_writes import updated
+from shared.backends.dynamodb.job_record_conditions import conditional
+from shared.backends.dynamodb.job_record_item import LISTED_FOR, OPEN, UNFINISHED_OF, read_view, watched_from
 from shared.backends.dynamodb.outbox import write_posting
+from shared.backends.dynamodb.transactions import Busy, Cancelled, transact
 from shared.clock import from_millis, to_millis
-from shared.errors import Refused, Unavailable
 from shared.intake.acceptance import STOPPABLE, Accepted, Overtaken, answer_for
 from shared.job_record import EXPIRY_MARGIN, RETENTION, Status, operation_id
 
@@ -31,11 +24,7 @@ if TYPE_CHECKING:
     from shared.intake.acceptance import Acceptance, Acceptances
     from shared.job_record import JobView
 
-TRIES = 4
-WAIT = timedelta(milliseconds=40)
-BUSY = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded", "TransactionInProgress"})
 GENERATIONS_KEPT = timedelta(days=400)  # longer than a job may be scheduled ahead
-CONDITION_FAILED = "ConditionalCheckFailed"
 ABSENT = (
     "attribute_not_exists(id) OR expiration <= :now"  # what has expired is absent, whether it is still there or not
 )
@@ -74,20 +63,8 @@ class DynamoDBAcceptances:
         ]
         if acceptance.base is not None:
             entries.append({"Update": self._begin_generation(acceptance.base, acceptance.generation, now)})
-        for left in reversed(range(TRIES)):
-            try:
-                with translated("dynamodb"):
-                    self.client.transact_write_items(TransactItems=entries)
-                return Accepted(read_view(acceptance.record, item))
-            except ClientError as error:
-                if error.response["Error"]["Code"] != "TransactionCanceledException":
-                    raise
-                found = self._cancelled(acceptance, error, last=not left)
-                if found is not None:
-                    return found
-            self.clock.sleep(WAIT.total_seconds() * 2 ** (TRIES - left) * self.random.random())
-        message = "DynamoDB is busy."
-        raise Unavailable(message, dependency="dynamodb")
+        cancelled = transact(self.client, entries, self.clock, self.random)
+        return Accepted(read_view(acceptance.record, item)) if cancelled is None else _found(acceptance, cancelled)
 
     def generation(self, base: str) -> int:
         """The latest generation of a key."""
@@ -107,7 +84,7 @@ class DynamoDBAcceptances:
         if item["status"]["S"] in {status.value for status in STOPPABLE} and "checkpoints" in item:
             item = self._stop(record, now)
         view = read_view(record, item)
-        return None if view.expires is not None and view.expires <= now else view
+        return None if view.has_expired(now) else view
 
     def _cancel(self, record: str, owner: str, now: datetime, *, waits: int | None) -> dict[str, Any]:
         """Cancel a job that waits until then, or one that waits for nothing; give its item as it is then.
@@ -143,21 +120,10 @@ class DynamoDBAcceptances:
         values = {":now": {"S": now.isoformat()}, **states}
         return self._updated(record, update, condition, values)
 
-    def _updated(self, record: str, update: str, condition: str, values: dict[str, Any]) -> dict[str, Any]:
+    def _updated(self, record: str, change: str, condition: str, values: dict[str, Any]) -> dict[str, Any]:
         """Update a record as it must be; give its item as it is then, updated or not."""
         place = {"TableName": self.jobs_table, "Key": {"id": {"S": record}}}
-        try:
-            with translated("dynamodb"):
-                answer = self.client.update_item(
-                    **place, **conditional(update, condition, values), ReturnValues="ALL_NEW"
-                )
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-                raise
-            item: dict[str, Any] = error.response.get("Item", {})  # type: ignore[assignment]
-            return item
-        attributes: dict[str, Any] = answer["Attributes"]
-        return attributes
+        return updated(self.client, **place, **conditional(change, condition, values), ReturnValues="ALL_NEW")[1]
 
     def _begin_generation(self, base: str, generation: int, now: datetime) -> dict[str, Any]:
         """Note the latest generation of a key, beside the record that it brings."""
@@ -173,29 +139,21 @@ class DynamoDBAcceptances:
             },
         }
 
-    @staticmethod
-    def _cancelled(acceptance: Acceptance, error: ClientError, *, last: bool) -> Acceptances | None:
-        """Read the reasons: an answer, or None where another try may do.
 
-        Raises:
-            Refused: DynamoDB refuses a value.
-            Unavailable: it is busy, and this was the last try.
-        """
-        reasons: list[dict[str, Any]] = error.response.get("CancellationReasons", [])  # type: ignore[assignment]
-        codes = [str(reason.get("Code", "None")) for reason in reasons]
-        if codes and codes[0] == CONDITION_FAILED:
-            seen: dict[str, Any] = reasons[0].get("Item", {})
-            view = read_view(acceptance.record, seen)
-            return answer_for(acceptance, view, seen.get("accepted_by", {}).get("S"))
-        if CONDITION_FAILED in codes[2:]:
-            return Overtaken()
-        if "ValidationError" in codes or "ItemCollectionSizeLimitExceeded" in codes:
-            message = f"DynamoDB refuses the request ({', '.join(codes)})."
-            raise Refused(message) from error
-        if last or not BUSY.intersection(codes):
-            message = f"DynamoDB is busy with the same items ({', '.join(codes)})."
-            raise Unavailable(message, dependency="dynamodb") from error
-        return None
+def _found(acceptance: Acceptance, cancelled: Cancelled) -> Acceptances:
+    """What was there before.
+
+    Raises:
+        StoreUnavailable: nobody knows.
+    """
+    seen, _, *generation = cancelled.in_the_way
+    if seen is not None:
+        view = read_view(acceptance.record, seen)
+        return answer_for(acceptance, view, seen.get("accepted_by", {}).get("S"))
+    if any(item is not None for item in generation):
+        return Overtaken()
+    message = "The message is in the outbox, and its job record is not there."
+    raise Busy(message, dependency="dynamodb")
 
 
 def write_accepted(acceptance: Acceptance, now: datetime) -> dict[str, Any]:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from shared.backends.aws import translated
+from shared.backends.dynamodb.conditional_writes import put
 from shared.rounds.brake import Brake, BrakeState
 
 KEPT = timedelta(days=30)  # after its end, for people who ask what was
@@ -33,22 +32,16 @@ class DynamoDBBrakes:
         as_seen = "attribute_not_exists(brake)"
         if seen is not None:
             as_seen = " AND ".join(f"#{name} = :{name}" for name in _written(seen))
-        try:
-            with translated("dynamodb"):
-                self.client.put_item(
-                    TableName=self.jobs_table,
-                    Item={**_key(worker), **({} if brake is None else _written(brake)), **_ttl(brake or seen)},
-                    ConditionExpression=as_seen,
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                    **({} if seen is None else {"ExpressionAttributeNames": {f"#{n}": n for n in _written(seen)}}),
-                    **({} if seen is None else {"ExpressionAttributeValues": values}),
-                )
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-                raise
-            item: Any = error.response.get("Item", {})
-            return _read(item) == brake  # ours, whose reply was lost
-        return True
+        in_the_way = put(
+            self.client,
+            TableName=self.jobs_table,
+            Item={**_key(worker), **({} if brake is None else _written(brake)), **_ttl(brake or seen)},
+            ConditionExpression=as_seen,
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            **({} if seen is None else {"ExpressionAttributeNames": {f"#{n}": n for n in _written(seen)}}),
+            **({} if seen is None else {"ExpressionAttributeValues": values}),
+        )
+        return in_the_way is None or _read(in_the_way) == brake  # the latter if the reply was lost
 
 
 def _key(worker: str) -> dict[str, Any]:

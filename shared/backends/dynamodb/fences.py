@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
 from shared.backends.aws import translated
-from shared.errors import ClaimLost, Unavailable
-from shared.job_record import Status
+from shared.backends.dynamodb.job_record_conditions import HELD, held_values, names_in
+from shared.backends.dynamodb.transactions import transact
+from shared.errors import ClaimLost
 
 if TYPE_CHECKING:
     from random import Random
 
     from shared.clock import Clock
     from shared.job_record import Hold
-
-TRIES = 3
-WAIT = timedelta(milliseconds=50)
-CONDITION_FAILED = "ConditionalCheckFailed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,34 +34,21 @@ class DynamoDBFences:
             ClaimLost: the job is not held, or another attempt has a later number already.
             Unavailable: DynamoDB is busy or did not answer.
         """
-        for left in reversed(range(TRIES)):
-            try:
-                with translated("dynamodb"):
-                    # No request token: the condition itself tells a repeated request.
-                    self.client.transact_write_items(TransactItems=[self._held(hold), self._count(hold, key)])
-                return self._read(hold, key)
-            except ClientError as error:
-                if error.response["Error"]["Code"] != "TransactionCanceledException":
-                    raise
-                reasons: Any = error.response.get("CancellationReasons", [])
-                codes = [reason.get("Code") for reason in reasons]
-                if codes[0] == CONDITION_FAILED:
-                    message = "Another attempt holds the job, or it has ended: no number for this one."
-                    raise ClaimLost(message) from error
-                if codes[1] == CONDITION_FAILED:  # this attempt has its number; the reply was lost
-                    return self._read(hold, key)
-            self.clock.sleep(WAIT.total_seconds() * 2 ** (TRIES - left) * self.random.random())
-        message = "DynamoDB is busy with the same fence."
-        raise Unavailable(message, dependency="dynamodb")
+        # No name for the transaction: the condition itself tells a repeated request.
+        cancelled = transact(self.client, [self._held(hold), self._count(hold, key)], self.clock, self.random)
+        if cancelled is not None and cancelled.in_the_way[0] is not None:
+            message = "Another attempt holds the job, or it has ended: no number for this one."
+            raise ClaimLost(message)
+        return self._read(hold, key)  # also if this attempt has its number, and the reply was lost
 
     def _held(self, hold: Hold) -> dict[str, Any]:
         return {
             "ConditionCheck": {
                 "TableName": self.table,
                 "Key": {"id": {"S": hold.record}},
-                "ConditionExpression": "attempt_token = :token AND #status = :running",
-                "ExpressionAttributeNames": {"#status": "status"},
-                "ExpressionAttributeValues": {":token": {"S": hold.token}, ":running": {"S": Status.RUNNING.value}},
+                "ConditionExpression": HELD,
+                "ExpressionAttributeNames": names_in(HELD),
+                "ExpressionAttributeValues": held_values(hold),
             }
         }
 

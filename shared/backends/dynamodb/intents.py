@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
-from shared.backends.aws import translated
-from shared.errors import ClaimLost
+from shared.backends.dynamodb.conditional_writes import update
+from shared.backends.dynamodb.job_record_conditions import HELD, conditional, demand_held, held_values
 from shared.job_record import Status
 
 if TYPE_CHECKING:
     from shared.job_record import Hold
-
-HELD = "attempt_token = :token AND #status = :running"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +36,7 @@ class DynamoDBIntents:
         self._update(hold, "REMOVE intents.#dependency", "intents.#dependency = :token", {}, names)
 
     def _update(
-        self, hold: Hold, update: str, condition: str, values: dict[str, Any], names: dict[str, str] | None = None
+        self, hold: Hold, change: str, condition: str, values: dict[str, Any], names: dict[str, str] | None = None
     ) -> dict[str, Any] | None:
         """Change the record if it is held and the condition holds; give the intents where the latter does not.
 
@@ -48,31 +44,9 @@ class DynamoDBIntents:
             ClaimLost: it is not held.
             Unavailable: DynamoDB did not answer.
         """
-        try:
-            with translated("dynamodb"):
-                self.client.update_item(
-                    TableName=self.table,
-                    Key={"id": {"S": hold.record}},
-                    UpdateExpression=update,
-                    ConditionExpression=f"{HELD} AND {condition}",
-                    ExpressionAttributeNames={"#status": "status", **(names or {})},
-                    ExpressionAttributeValues={
-                        ":token": {"S": hold.token},
-                        ":running": {"S": Status.RUNNING.value},
-                        **values,
-                    },
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-                raise
-            item: dict[str, Any] = error.response.get("Item", {})  # type: ignore[assignment]
-            is_held = (
-                item.get("attempt_token", {}).get("S") == hold.token and item["status"]["S"] == Status.RUNNING.value
-            )
-            if not is_held:
-                message = "The job is no longer held by this attempt."
-                raise ClaimLost(message) from error
-            noted: dict[str, Any] = item.get("intents", {}).get("M", {})
-            return noted
-        return None
+        held = conditional(change, f"{HELD} AND {condition}", {**held_values(hold), **values})
+        held["ExpressionAttributeNames"] |= names or {}
+        item = update(self.client, TableName=self.table, Key={"id": {"S": hold.record}}, **held)
+        demand_held(hold, item, Status.RUNNING)
+        noted: dict[str, Any] | None = None if item is None else item.get("intents", {}).get("M", {})
+        return noted

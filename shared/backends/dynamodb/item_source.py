@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from shared.backends.dynamodb.items import stored_of, wire_key
-from shared.backends.dynamodb.reads import BATCH, batch_get, query
+from shared.backends.dynamodb.reads import batch_get, query
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,15 +36,13 @@ class DynamoDBItemSource:
 
     def read_many(self, table: Table, keys: Sequence[Key]) -> dict[Key, Stored]:
         """Read items by their keys; each once, whatever is asked twice."""
-        wanted = list(dict.fromkeys(keys))
-        found: dict[Key, Stored] = {}
-        for begin in range(0, len(wanted), BATCH):
-            wire = [wire_key(table, key) for key in wanted[begin : begin + BATCH]]
-            items = batch_get(self.items.client, self.items.name_of(table), wire, self.clock, self.random)
-            for stored in map(stored_of, items):
-                if not stored.deleted:
-                    found[tuple(str(stored.attributes[name]) for name in table.key_names)] = stored
-        return found
+        wire = [wire_key(table, key) for key in dict.fromkeys(keys)]
+        items = batch_get(self.items.client, self.items.name_of(table), wire, self.clock, self.random)
+        return {
+            tuple(str(stored.attributes[name]) for name in table.key_names): stored
+            for stored in map(stored_of, items)
+            if not stored.deleted
+        }
 
     def read_all(self, table: Table, partition: str, most: int) -> list[Stored]:
         """Read the items of a partition; a page of DynamoDB's ends at a megabyte."""

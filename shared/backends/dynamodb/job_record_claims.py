@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shared.backends.dynamodb.job_record_item import LOOK_AT, STEPS, UNENDED, WATCHED, conditional, watched_from
+from shared.backends.dynamodb.job_record_conditions import conditional
+from shared.backends.dynamodb.job_record_item import LOOK_AT, STEPS, UNENDED, WATCHED, watched_from
 from shared.claim import is_another_job, names_before
 from shared.clock import to_millis
 from shared.job_record import Status, operation_id

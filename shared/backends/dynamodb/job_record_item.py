@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
 
 from shared.backends.dynamodb.outbox import shard_of
@@ -15,21 +14,6 @@ from shared.outcome import Failure
 from shared.parts import Place, Split, Tally
 from shared.tag import Tag, Version
 
-NAMES = {
-    "#status": "status",
-    "#owner": "owner",
-    "#token": "attempt_token",
-    "#until": "in_progress_expiration",
-    "#expires": "expiration",
-    "#ttl": "ttl",
-    "#data": "data",
-    "#attempts": "attempts",
-    "#death": "death",
-    "#fingerprint": "fingerprint",
-    "#not_before": "not_before",
-    "#trace": "trace",
-    "#split": "split",
-}
 UNENDED = "unended"  # key of the sparse index of jobs whose message may be lost, by shard and time to look
 LOOK_AT = "look_at"
 WATCHED = f"{UNENDED}, {LOOK_AT}"
@@ -211,38 +195,3 @@ def watched_from(record: str, now: datetime) -> dict[str, Any]:
     """The attributes by which a job is found whose message is lost: the shard of the index, and when to look."""
     look_at = (now + LOST_AFTER).astimezone(UTC)  # the index compares texts
     return {UNENDED: {"S": str(shard_of(record))}, LOOK_AT: {"S": look_at.isoformat()}}
-
-
-def conditional(update: str, condition: str, known: dict[str, Any]) -> dict[str, Any]:
-    """The expressions of an update of a record as it must be, with the values they use; a refusal brings what is there."""
-    names, values = _placeholders(update, condition, tuple(known))
-    return {
-        "UpdateExpression": update,
-        "ConditionExpression": condition,
-        "ExpressionAttributeNames": dict(names),
-        "ExpressionAttributeValues": {name: known[name] for name in values},
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-    }
-
-
-@lru_cache(maxsize=256)  # as many as there are kinds of updates, but for those that name a job's own dependencies
-def _placeholders(update: str, condition: str, known: tuple[str, ...]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Of the names of attributes and of the values that are known: those that the expressions use."""
-    used = f"{update} {condition}"
-    return names_in(used), tuple(name for name in known if uses(used, name))
-
-
-def names_in(expression: str) -> dict[str, str]:
-    """The names of the attributes that an expression uses."""
-    return {name: value for name, value in NAMES.items() if uses(expression, name)}
-
-
-def uses(expression: str, name: str) -> bool:
-    """Whether an expression holds the placeholder as a whole word."""
-    place = expression.find(name)
-    while place >= 0:
-        end = place + len(name)
-        if end == len(expression) or not (expression[end].isalnum() or expression[end] == "_"):
-            return True
-        place = expression.find(name, end)
-    return False

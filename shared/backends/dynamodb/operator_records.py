@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
-from shared.backends.aws import translated
+from shared.backends.dynamodb.conditional_writes import update
+from shared.backends.dynamodb.job_record_conditions import conditional
 from shared.backends.dynamodb.job_record_item import (
     LOOK_AT,
     OPEN,
     UNENDED,
     UNFINISHED_OF,
-    conditional,
     read_view,
     watched_from,
     write_failure,
     write_replayed,
 )
-from shared.backends.dynamodb.reads import BATCH, batch_get
+from shared.backends.dynamodb.reads import batch_get
+from shared.backends.dynamodb.transactions import TRIES, Busy, transact
 from shared.clock import to_millis
 from shared.dead_letters.operator_records import FAILURES_KEPT, TOGETHER
-from shared.errors import ClaimLost, Unavailable
+from shared.errors import ClaimLost
 from shared.job_record import EXPIRY_MARGIN, RETENTION, SYSTEM, Replayed, Status
 from shared.limits import TRANSACTION_BYTES
 
@@ -36,10 +34,7 @@ if TYPE_CHECKING:
     from shared.dead_letters.operator_records import Ending, Reopening
     from shared.job_record import JobView
 
-TRIES = 4
-WAIT = timedelta(milliseconds=40)
 REST_OF_RECORD = 64 * 1024  # bytes, generously: names, failures, intents
-CONDITION_FAILED = "ConditionalCheckFailed"
 _REOPEN = (
     "SET #status = :accepted, updated_at = :now_text, #attempts = :none, #death = :death, replays = :replays,"
     f" replayed = :replayed, failures = :failures, {UNENDED} = :shard, {LOOK_AT} = :look_at"
@@ -65,15 +60,13 @@ class DynamoDBOperatorRecords:
     def views(self, records: Sequence[str]) -> dict[str, JobView]:
         """Read records, a hundred at a time."""
         found: dict[str, JobView] = {}
-        wanted = list(dict.fromkeys(records))
-        for place in range(0, len(wanted), BATCH):
-            keys = [{"id": {"S": record}} for record in wanted[place : place + BATCH]]
-            for item in batch_get(self.client, self.table, keys, self.clock, self.random):
-                if "status" in item:
-                    view = read_view(item["id"]["S"], item)
-                    found[view.record] = view
+        keys = [{"id": {"S": record}} for record in dict.fromkeys(records)]
+        for item in batch_get(self.client, self.table, keys, self.clock, self.random):
+            if "status" in item:
+                view = read_view(item["id"]["S"], item)
+                found[view.record] = view
         now = self.clock.now()
-        return {name: view for name, view in found.items() if view.expires is None or view.expires > now}
+        return {name: view for name, view in found.items() if not view.has_expired(now)}
 
     def reopen(self, asked: Sequence[Reopening], now: datetime) -> frozenset[str]:
         """Make jobs accepted again, in transactions of many."""
@@ -105,28 +98,19 @@ class DynamoDBOperatorRecords:
     def _reopened(self, asked: Sequence[Reopening], now: datetime) -> set[str]:
         """Those of one transaction's worth that are accepted again. What has changed is left out, and the others tried anew."""
         done: set[str] = set()
-        for left in reversed(range(TRIES)):
+        for _ in range(TRIES):
             if not asked:
                 return done
             entries = [{"Update": self._request(each, now)} for each in asked]
-            try:
-                with translated("dynamodb"):
-                    self.client.transact_write_items(TransactItems=entries)
-            except ClientError as error:
-                if error.response["Error"]["Code"] != "TransactionCanceledException":
-                    raise
-                reasons: list[dict[str, Any]] = error.response.get("CancellationReasons", [])  # type: ignore[assignment]
-                failed = [reason.get("Code") == CONDITION_FAILED for reason in reasons]
-                pairs = list(zip(asked, reasons, failed, strict=True))
-                done |= {each.seen.record for each, reason, is_failed in pairs if is_failed and _is_ready(each, reason)}
-                asked = [each for each, _, is_failed in pairs if not is_failed]
-                if not any(failed) and left:
-                    self.clock.sleep(WAIT.total_seconds() * 2 ** (TRIES - left) * self.random.random())
-            else:
+            cancelled = transact(self.client, entries, self.clock, self.random)
+            if cancelled is None:
                 return done | {each.seen.record for each in asked}
+            pairs = list(zip(asked, cancelled.in_the_way, strict=True))
+            done |= {each.seen.record for each, item in pairs if item is not None and _is_ready(each, item)}
+            asked = [each for each, item in pairs if item is None]
         if asked:
-            message = "DynamoDB is busy with the same job records."
-            raise Unavailable(message, dependency="dynamodb")
+            message = "The job records change too fast to reopen them together."
+            raise Busy(message, dependency="dynamodb")
         return done
 
     def _request(self, each: Reopening, now: datetime) -> dict[str, Any]:
@@ -145,22 +129,16 @@ class DynamoDBOperatorRecords:
             values[":listed_for"] = {"S": owner}
         return self._conditional(each.seen, f"{sets} REMOVE {_OLD_LIFE}", _NOT_HELD, values, now)
 
-    def _update(self, seen: JobView, update: str, condition: str, values: dict[str, Any], now: datetime) -> None:
-        request = self._conditional(seen, update, condition, values, now)
-        try:
-            with translated("dynamodb"):
-                self.client.update_item(**request)
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-                raise
-            item: dict[str, Any] = error.response.get("Item", {})  # type: ignore[assignment]
-            if _is_written(item, values, now):
-                return  # by an earlier try of this call, whose reply was lost
+    def _update(self, seen: JobView, change: str, condition: str, values: dict[str, Any], now: datetime) -> None:
+        item = update(self.client, **self._conditional(seen, change, condition, values, now))
+        if item is not None and not _is_written(
+            item, values, now
+        ):  # by an earlier try of this call, whose reply was lost
             message = "The job has changed since it was seen."
-            raise ClaimLost(message) from error
+            raise ClaimLost(message)
 
     def _conditional(
-        self, seen: JobView, update: str, condition: str, values: dict[str, Any], now: datetime
+        self, seen: JobView, change: str, condition: str, values: dict[str, Any], now: datetime
     ) -> dict[str, Any]:
         """An update of a record that is as it was seen."""
         stay = "#status = :seen_status AND #attempts = :seen_attempts AND #death = :seen_death"
@@ -178,7 +156,7 @@ class DynamoDBOperatorRecords:
         if condition:
             stay += f" AND {condition}"
         place = {"TableName": self.table, "Key": {"id": {"S": seen.record}}}
-        return {**place, **conditional(update, stay, known)}
+        return {**place, **conditional(change, stay, known)}
 
 
 def _parts(asked: Sequence[Reopening]) -> Iterator[list[Reopening]]:
@@ -201,9 +179,8 @@ def _watched(seen: JobView, now: datetime) -> dict[str, Any]:
     return {":shard": watched[UNENDED], ":look_at": watched[LOOK_AT]}
 
 
-def _is_ready(each: Reopening, reason: dict[str, Any]) -> bool:
+def _is_ready(each: Reopening, item: dict[str, Any]) -> bool:
     """Whether a record that is not as it was seen has been made ready in the same way, by an earlier try or by another operator."""
-    item: dict[str, Any] = reason.get("Item", {})
     if "status" not in item:
         return False
     view = read_view(each.seen.record, item)

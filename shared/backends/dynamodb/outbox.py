@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import zlib
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from shared.backends.aws import translated
+from shared.backends.dynamodb.conditional_writes import put, update
 from shared.backends.dynamodb.reads import query
 from shared.outbox import KEPT, SHARDS, Overdue, Posting, due_at, left_of
 
@@ -78,10 +78,12 @@ class DynamoDBOutbox:
 
     def post(self, posting: Posting, now: datetime) -> None:
         """Have a message sent, once under its id."""
-        with translated("dynamodb"), contextlib.suppress(self.client.exceptions.ConditionalCheckFailedException):
-            self.client.put_item(
-                TableName=self.table, Item=write_posting(posting, now), ConditionExpression="attribute_not_exists(id)"
-            )
+        put(
+            self.client,
+            TableName=self.table,
+            Item=write_posting(posting, now),
+            ConditionExpression="attribute_not_exists(id)",
+        )
 
     def lane(self, name: str) -> Iterator[Posting]:
         """The ordered postings of a lane that wait, in the order of their commits."""
@@ -100,31 +102,31 @@ class DynamoDBOutbox:
 
     def park(self, posting: Posting, reason: str) -> None:
         """Keep it with its reason; it never expires."""
-        with translated("dynamodb"), contextlib.suppress(self.client.exceptions.ConditionalCheckFailedException):
-            self.client.update_item(
-                TableName=self.table,
-                Key=_key(posting),
-                UpdateExpression="SET parked = if_not_exists(parked, :reason) REMOVE pending, place",
-                ConditionExpression="attribute_exists(id)",
-                ExpressionAttributeValues={":reason": {"S": reason}},
-            )
+        update(
+            self.client,
+            TableName=self.table,
+            Key=_key(posting),
+            UpdateExpression="SET parked = if_not_exists(parked, :reason) REMOVE pending, place",
+            ConditionExpression="attribute_exists(id)",
+            ExpressionAttributeValues={":reason": {"S": reason}},
+        )
 
     def mark_sent(self, posting: Posting, now: datetime) -> None:
         """Note that it was sent, and let it expire."""
-        with translated("dynamodb"), contextlib.suppress(self.client.exceptions.ConditionalCheckFailedException):
-            self.client.update_item(
-                TableName=self.table,
-                Key=_key(posting),
-                UpdateExpression=(
-                    "SET sent_at = if_not_exists(sent_at, :now), #ttl = if_not_exists(#ttl, :ttl) REMOVE pending, place"
-                ),
-                ConditionExpression="attribute_exists(id)",
-                ExpressionAttributeNames={"#ttl": "ttl"},
-                ExpressionAttributeValues={
-                    ":now": {"S": now.isoformat()},
-                    ":ttl": {"N": str(int((now + KEPT).timestamp()))},
-                },
-            )
+        update(
+            self.client,
+            TableName=self.table,
+            Key=_key(posting),
+            UpdateExpression=(
+                "SET sent_at = if_not_exists(sent_at, :now), #ttl = if_not_exists(#ttl, :ttl) REMOVE pending, place"
+            ),
+            ConditionExpression="attribute_exists(id)",
+            ExpressionAttributeNames={"#ttl": "ttl"},
+            ExpressionAttributeValues={
+                ":now": {"S": now.isoformat()},
+                ":ttl": {"N": str(int((now + KEPT).timestamp()))},
+            },
+        )
 
     def overdue(self, shard: int, before: datetime, now: datetime) -> Iterator[Overdue]:
         """What waits since before that moment."""

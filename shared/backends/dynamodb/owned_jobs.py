@@ -70,7 +70,7 @@ class DynamoDBOwnedJobs:
             if item is None or item.get("owner", {}).get("S") != owner:
                 continue
             view = read_view(place.record, item)
-            if view.expires is None or view.expires > now:
+            if not view.has_expired(now):
                 listed.append(Listed(view, place.created_at))
         return Page(tuple(listed), places[limit - 1] if len(places) > limit else None)
 

@@ -6,28 +6,20 @@ that has ended, by its number.
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
 from shared.backends.aws import translated
-from shared.backends.dynamodb.job_record_item import (
-    LOOK_AT,
-    UNENDED,
-    conditional,
-    read_view,
-    watched_from,
-    write_place,
-    write_tally,
-)
+from shared.backends.dynamodb.conditional_writes import update
+from shared.backends.dynamodb.job_record_conditions import HELD, conditional, demand_held, held_values
+from shared.backends.dynamodb.job_record_item import LOOK_AT, UNENDED, read_view, watched_from, write_place, write_tally
 from shared.backends.dynamodb.outbox import shard_of, write_posting
-from shared.backends.dynamodb.reads import BATCH, batch_get
+from shared.backends.dynamodb.reads import batch_get
+from shared.backends.dynamodb.transactions import transact
 from shared.clock import to_millis
-from shared.errors import ClaimLost, Unavailable
-from shared.job_record import SYSTEM, Status, operation_id
+from shared.errors import ClaimLost
+from shared.job_record import SYSTEM, Hold, Status, operation_id
 from shared.parts import Tally
 
 if TYPE_CHECKING:
@@ -41,7 +33,6 @@ if TYPE_CHECKING:
     from shared.parts import Ended, Part, Split
 
 KEPT = timedelta(days=400)  # a block: longer than a job may be scheduled ahead
-CONDITION_FAILED = "ConditionalCheckFailed"
 
 
 def write_part(part: Part, now: datetime) -> dict[str, Any]:
@@ -105,18 +96,18 @@ class DynamoDBParts:
     def _note(self, block: str, states: dict[int, str]) -> None:
         sets = ", ".join(f"states.#{number} = :{letter}" for number, letter in states.items())
         # A block that is gone was kept for a year longer than its job.
-        with translated("dynamodb"), contextlib.suppress(self.client.exceptions.ConditionalCheckFailedException):
-            self.client.update_item(
-                TableName=self.table,
-                Key={"id": {"S": block}},
-                UpdateExpression=f"SET {sets} ADD changes :one",
-                ConditionExpression="attribute_exists(id)",
-                ExpressionAttributeNames={f"#{number}": str(number) for number in states},
-                ExpressionAttributeValues={
-                    ":one": {"N": "1"},
-                    **{f":{letter}": {"S": letter} for letter in set(states.values())},
-                },
-            )
+        update(
+            self.client,
+            TableName=self.table,
+            Key={"id": {"S": block}},
+            UpdateExpression=f"SET {sets} ADD changes :one",
+            ConditionExpression="attribute_exists(id)",
+            ExpressionAttributeNames={f"#{number}": str(number) for number in states},
+            ExpressionAttributeValues={
+                ":one": {"N": "1"},
+                **{f":{letter}": {"S": letter} for letter in set(states.values())},
+            },
+        )
 
     def tally(self, split: Split) -> Tally:
         """Count the ends."""
@@ -128,45 +119,44 @@ class DynamoDBParts:
 
     def tell(self, parent: str, split: Split, tally: Tally) -> None:
         """Have the parent's record tell the tally."""
-        with translated("dynamodb"), contextlib.suppress(self.client.exceptions.ConditionalCheckFailedException):
-            self.client.update_item(
-                TableName=self.table,
-                Key={"id": {"S": parent}},
-                UpdateExpression="SET tally = :tally",
-                ConditionExpression=(
-                    "#split.#name = :name AND #status <> :running"
-                    " AND (attribute_not_exists(tally) OR tally.changes < :changes)"
-                ),
-                ExpressionAttributeNames={"#split": "split", "#name": "name", "#status": "status"},
-                ExpressionAttributeValues={
-                    ":tally": write_tally(tally),
-                    ":name": {"S": split.name},
-                    ":running": {"S": Status.RUNNING.value},
-                    ":changes": {"N": str(tally.changes)},
-                },
-            )
+        update(
+            self.client,
+            TableName=self.table,
+            Key={"id": {"S": parent}},
+            UpdateExpression="SET tally = :tally",
+            ConditionExpression=(
+                "#split.#name = :name AND #status <> :running"
+                " AND (attribute_not_exists(tally) OR tally.changes < :changes)"
+            ),
+            ExpressionAttributeNames={"#split": "split", "#name": "name", "#status": "status"},
+            ExpressionAttributeValues={
+                ":tally": write_tally(tally),
+                ":name": {"S": split.name},
+                ":running": {"S": Status.RUNNING.value},
+                ":changes": {"N": str(tally.changes)},
+            },
+        )
 
     def wait(self, parent: JobView, look_at: datetime, now: datetime) -> None:
         """Have the parent wait for its parts."""
         values = {
-            ":token": {"S": parent.token or ""},
-            ":running": {"S": Status.RUNNING.value},
+            **held_values(Hold(parent.record, parent.token or "")),
             ":waiting": {"S": Status.WAITING.value},
             ":now": {"S": now.isoformat()},
             ":one": {"N": "1"},
             ":look_at": {"S": look_at.isoformat()},
             ":shard": {"S": str(shard_of(parent.record))},
         }
-        update = (
+        change = (
             f"SET #status = :waiting, updated_at = :now, #attempts = #attempts - :one, {UNENDED} = :shard,"
             f" {LOOK_AT} = :look_at REMOVE #until"
         )
-        self._change(parent, update, "#token = :token AND #status = :running", values, Status.WAITING)
+        self._change(parent, change, HELD, values, Status.WAITING)
 
     def wake(self, parent: JobView, posting: Posting, now: datetime) -> None:
         """Send the message of a parent that waits, in the transaction that has it wait no more."""
         watched = watched_from(parent.record, now)
-        update = f"SET #status = :retrying, updated_at = :now_text, #not_before = :now, {UNENDED} = :shard, {LOOK_AT} = :look_at"
+        change = f"SET #status = :retrying, updated_at = :now_text, #not_before = :now, {UNENDED} = :shard, {LOOK_AT} = :look_at"
         condition = "#status = :waiting"
         values = {
             ":retrying": {"S": Status.RETRYING.value},
@@ -176,24 +166,16 @@ class DynamoDBParts:
             ":shard": watched[UNENDED],
             ":look_at": watched[LOOK_AT],
         }
-        record = self._update(parent, update, condition, values)
+        record = self._conditional(parent, change, condition, values)
         message = {
             "TableName": self.outbox_table,
             "Item": write_posting(posting, now),
             "ConditionExpression": "attribute_not_exists(id)",
         }
-        try:
-            with translated("dynamodb"):
-                self.client.transact_write_items(TransactItems=[{"Update": record}, {"Put": message}])
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "TransactionCanceledException":
-                raise
-            reasons: list[dict[str, Any]] = error.response.get("CancellationReasons", [])  # type: ignore[assignment]
-            if CONDITION_FAILED in [reason.get("Code") for reason in reasons]:
-                text = "The job does not wait for its parts, or no longer."
-                raise ClaimLost(text) from error
-            text = "DynamoDB is busy with the same job record."
-            raise Unavailable(text, dependency="dynamodb") from error
+        # A repeated request finds the parent that waits no more: its message is there, or somebody else's.
+        if transact(self.client, [{"Update": record}, {"Put": message}], self.clock, self.random) is not None:
+            text = "The job does not wait for its parts, or no longer."
+            raise ClaimLost(text)
 
     def look_again(self, parent: JobView, look_at: datetime) -> None:
         """Look at a parent that waits then."""
@@ -214,7 +196,8 @@ class DynamoDBParts:
         """Read a record."""
         with translated("dynamodb"):
             answer = self.client.get_item(TableName=self.table, Key={"id": {"S": record}}, ConsistentRead=True)
-        return read_view(record, answer["Item"]) if "Item" in answer else None
+        view = read_view(record, answer["Item"]) if "Item" in answer else None
+        return None if view is None or view.has_expired(self.clock.now()) else view
 
     def _parts(self, split: Split, block: dict[str, Any], but: Collection[str]) -> Iterator[JobView]:
         """The records of a block's parts, but for those of these numbers."""
@@ -228,26 +211,15 @@ class DynamoDBParts:
 
     def _blocks(self, split: Split) -> Iterator[dict[str, Any]]:
         keys = [{"id": {"S": split.block(number)}} for number in range(split.blocks)]
-        for place in range(0, len(keys), BATCH):
-            yield from batch_get(self.client, self.table, keys[place : place + BATCH], self.clock, self.random)
+        yield from batch_get(self.client, self.table, keys, self.clock, self.random)
 
-    def _update(self, parent: JobView, update: str, condition: str, values: dict[str, Any]) -> dict[str, Any]:
+    def _conditional(self, parent: JobView, change: str, condition: str, values: dict[str, Any]) -> dict[str, Any]:
         place = {"TableName": self.table, "Key": {"id": {"S": parent.record}}}
-        return {**place, **conditional(update, condition, values)}
+        return {**place, **conditional(change, condition, values)}
 
     def _change(
-        self, parent: JobView, update: str, condition: str, values: dict[str, Any], done: Status | None
+        self, parent: JobView, change: str, condition: str, values: dict[str, Any], done: Status | None
     ) -> None:
         """Change a parent; a failed condition is a lost claim, unless an earlier try of this call has done it."""
-        try:
-            with translated("dynamodb"):
-                self.client.update_item(**self._update(parent, update, condition, values))
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-                raise
-            item: dict[str, Any] = error.response.get("Item", {})  # type: ignore[assignment]
-            token = item.get("attempt_token", {}).get("S")
-            if done is not None and token == parent.token and item["status"]["S"] == done.value:
-                return
-            text = "The job is held by another attempt, or waits no more."
-            raise ClaimLost(text) from error
+        item = update(self.client, **self._conditional(parent, change, condition, values))
+        demand_held(Hold(parent.record, parent.token or ""), item, done)

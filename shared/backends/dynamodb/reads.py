@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from shared.backends.aws import translated
-from shared.errors import Unavailable
+from shared.errors import StoreUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,26 +42,35 @@ def batch_get(
     clock: Clock,
     random: Random,
     **asked: Any,  # noqa: ANN401 - more of the request
-) -> list[dict[str, Any]]:
-    """At most `BATCH` items by their keys, read consistently and in any order; those that are not there are left out.
-
-    What DynamoDB leaves out for being too much at once is asked for again.
+) -> Iterator[dict[str, Any]]:
+    """Items by their keys, read consistently, batch by batch and in any order; those that are not there are left out.
 
     Raises:
-        Unavailable: it did not give them all.
+        StoreUnavailable: it did not give them all.
     """
+    for place in range(0, len(keys), BATCH):
+        yield from _batch(dynamodb, table, keys[place : place + BATCH], clock, random, asked)
+
+
+def _batch(  # noqa: PLR0913, PLR0917 - as `batch_get` has them
+    dynamodb: Any,  # noqa: ANN401
+    table: str,
+    keys: Sequence[dict[str, Any]],
+    clock: Clock,
+    random: Random,
+    asked: dict[str, Any],
+) -> list[dict[str, Any]]:
+    """One batch. What DynamoDB leaves out for being too much at once is asked for again."""
     found: list[dict[str, Any]] = []
     for left in reversed(range(TRIES)):
-        if not keys:
-            return found
         request = {table: {"Keys": keys, "ConsistentRead": True, **asked}}
         with translated("dynamodb"):
             answer = dynamodb.batch_get_item(RequestItems=request)
         found += answer["Responses"].get(table, [])
         keys = answer.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
-        if keys and left:
+        if not keys:
+            return found
+        if left:
             clock.sleep(WAIT.total_seconds() * 2 ** (TRIES - left) * random.random())
-    if keys:
-        message = f"DynamoDB gave {len(found)} items and not the rest."
-        raise Unavailable(message, dependency="dynamodb")
-    return found
+    message = f"DynamoDB gave {len(found)} items and not the rest."
+    raise StoreUnavailable(message, dependency="dynamodb")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
 from shared.backends.aws import translated
-from shared.backends.dynamodb.job_record_item import LOOK_AT, OPEN, UNENDED, conditional, read_view, write_failure
+from shared.backends.dynamodb.conditional_writes import update
+from shared.backends.dynamodb.job_record_conditions import conditional
+from shared.backends.dynamodb.job_record_ends import BURY, buried_unbegun, buried_values
+from shared.backends.dynamodb.job_record_item import LOOK_AT, UNENDED, read_view
 from shared.backends.dynamodb.reads import query
 from shared.clock import to_millis
 from shared.errors import ClaimLost
@@ -20,15 +20,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from shared.job_record import JobView
+    from shared.message import Message
     from shared.outcome import Failure
 
 INDEX = "unended"
 _AS_SEEN = "look_at = :seen AND #death = :death AND (#status IN (:accepted, :retrying, :waiting) OR (#status = :running AND #until < :now))"
-
-_BURY = (
-    "SET #status = :dead, #death = #death + :one, updated_at = :now_text, ended_at = :now_text,"
-    f" last_failure = :failure, first_failure = if_not_exists(first_failure, :failure) REMOVE #until, {OPEN}"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +58,14 @@ class DynamoDBUnended:
 
     def give_up(self, view: JobView, failure: Failure, now: datetime) -> None:
         """Mark the job dead-lettered."""
-        self._update(view, _BURY, _buried(failure, now), now)
+        self._update(view, BURY, buried_values(failure, now), now)
 
-    def give_up_unsent(self, record: str, failure: Failure, now: datetime) -> None:
-        """Mark an accepted job dead-lettered whose message can never be sent."""
-        values = {":accepted": {"S": Status.ACCEPTED.value}, **_buried(failure, now)}
-        with translated("dynamodb"), contextlib.suppress(self.client.exceptions.ConditionalCheckFailedException):
-            self.client.update_item(
-                TableName=self.table, Key={"id": {"S": record}}, **conditional(_BURY, "#status = :accepted", values)
-            )
+    def bury_unbegun(self, message: Message, failure: Failure, now: datetime) -> None:
+        """Mark an accepted job dead-lettered of which no attempt ever began."""
+        place = {"TableName": self.table, "Key": {"id": {"S": message.record or ""}}}
+        update(self.client, **place, **buried_unbegun(message, failure, now))
 
-    def _update(self, view: JobView, update: str, values: dict[str, Any], now: datetime) -> None:
+    def _update(self, view: JobView, change: str, values: dict[str, Any], now: datetime) -> None:
         values = {
             ":seen": {"S": "" if view.look_at is None else view.look_at.isoformat()},
             ":death": {"N": str(view.death)},
@@ -84,20 +77,6 @@ class DynamoDBUnended:
             **values,
         }
         place = {"TableName": self.table, "Key": {"id": {"S": view.record}}}
-        try:
-            with translated("dynamodb"):
-                self.client.update_item(**place, **conditional(update, _AS_SEEN, values))
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-                raise
+        if update(self.client, **place, **conditional(change, _AS_SEEN, values)) is not None:
             message = "The job has changed since it was seen."
-            raise ClaimLost(message) from error
-
-
-def _buried(failure: Failure, now: datetime) -> dict[str, Any]:
-    return {
-        ":dead": {"S": Status.DEAD_LETTERED.value},
-        ":one": {"N": "1"},
-        ":now_text": {"S": now.isoformat()},
-        ":failure": write_failure(failure),
-    }
+            raise ClaimLost(message)

@@ -29,7 +29,7 @@ class MemoryAcceptances(MemoryRecords, MemoryOutbox):
         record = acceptance.record
         with self.lock:
             seen = self.records.get(record)
-            if seen is not None and not (seen.expires is not None and seen.expires <= now):
+            if seen is not None and not seen.has_expired(now):
                 return answer_for(acceptance, seen, self.accepted_by.get(record))
             if acceptance.base is not None:
                 if self.generations.get(acceptance.base, 0) > acceptance.generation:
@@ -70,7 +70,7 @@ class MemoryAcceptances(MemoryRecords, MemoryOutbox):
         """Cancel the owner's job if no attempt of it ever began, and give it as it is then."""
         with self.lock:
             view = self.records.get(record)
-            if view is None or view.names.get("owner") != owner or (view.expires is not None and view.expires <= now):
+            if view is None or view.names.get("owner") != owner or view.has_expired(now):
                 return None
             if view.status is Status.ACCEPTED and view.begun_at is None:
                 view = replace(

@@ -54,17 +54,16 @@ class MemoryCache:
             self.leases.clear()
             self.tags.clear()
 
-    def acquire(self, key: str, token: str, ttl: timedelta) -> bool:
-        """Take the key if it is free or already this token's."""
-        with self._lock:
-            if self._owner(key) not in {None, token}:
-                return False
-            self.leases[key] = (token, self._after(ttl))
-            return True
-
     def acquire_all(self, wants: Sequence[Want]) -> list[bool]:
         """Take each key if it is free or already its token's."""
-        return [self.acquire(want.key, want.token, want.ttl) for want in wants]
+        with self._lock:
+            return [self._acquired(want) for want in wants]
+
+    def _acquired(self, want: Want) -> bool:
+        if self._owner(want.key) not in {None, want.token}:
+            return False
+        self.leases[want.key] = (want.token, self._after(want.ttl))
+        return True
 
     def renew(self, key: str, token: str, ttl: timedelta) -> bool:
         """Prolong, if the key is this token's."""
@@ -94,7 +93,7 @@ class MemoryCache:
                 return Hit(kept.entry)
             holder, till = tagged.refills.get(name, (token, 0.0))
             if holder != token and now < till:
-                return Busy(timedelta(seconds=till - now)) if kept is None else Hit(kept.entry, refreshing=True)
+                return Busy() if kept is None else Hit(kept.entry, refreshing=True)
             self._lend(tagged, name, token, lease)
             return Miss() if kept is None else Stale(kept.entry, timedelta(seconds=kept.hard - now))
 

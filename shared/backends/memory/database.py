@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from shared.claim import Claim
     from shared.clock import Clock
     from shared.commit import Checkpoint, Commit, Progress, Reconciliation, Release
-    from shared.message import Message
     from shared.outcome import Failure
     from shared.tag import Tag
 
@@ -102,29 +101,8 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended, MemoryParts)
                 message = "The client has asked to end the job."
                 raise CancelAsked(message)
 
-    def bury_unbegun(self, message: Message, failure: Failure, now: datetime) -> None:
-        """Mark an accepted job dead-lettered of which no attempt ever began."""
-        with self.lock:
-            view = self.records.get(message.record or "")
-            if view is None or view.status is not Status.ACCEPTED or view.begun_at is not None:
-                return
-            mine = (message.job_type, message.idempotency_key, message.payload)
-            if mine != (view.names["job_type"], view.names["idempotency_key"], view.payload):
-                return
-            self.unfinished.discard(view.record)
-            self.records[view.record] = replace(
-                view,
-                status=Status.DEAD_LETTERED,
-                death=view.death + 1,
-                ended_at=now,
-                look_at=None,
-                first_failure=view.first_failure or failure,
-                last_failure=failure,
-            )
-
-    def note_progress(self, hold: Hold, progress: Progress, now: datetime) -> None:
+    def note_progress(self, hold: Hold, progress: Progress) -> None:
         """Tell how far the job is."""
-        del now
         with self.lock:
             self.records[hold.record] = replace(self._held(hold), progress=progress)
 
@@ -213,9 +191,7 @@ class MemoryDatabase(MemoryItems, MemoryAcceptances, MemoryUnended, MemoryParts)
         """Read a record."""
         with self.lock:
             view = self.records.get(record)
-            if view is None or (view.expires is not None and view.expires <= self.clock.now()):
-                return None
-            return view
+            return None if view is None or view.has_expired(self.clock.now()) else view
 
     def _held(self, hold: Hold) -> JobView:
         view = self.records.get(hold.record)

@@ -31,7 +31,7 @@ class MemoryOperatorRecords:
         with self.database.lock:
             found = {name: self.database.records[name] for name in records if name in self.database.records}
         now = self.clock.now()
-        return {name: view for name, view in found.items() if view.expires is None or view.expires > now}
+        return {name: view for name, view in found.items() if not view.has_expired(now)}
 
     def reopen(self, asked: Sequence[Reopening], now: datetime) -> frozenset[str]:
         """Make jobs accepted again."""
@@ -59,7 +59,7 @@ class MemoryOperatorRecords:
         """Let the next attempt begin at once."""
         with self.database.lock:
             view = self._demand_as_seen(seen)
-            if not although_held and _is_held(view, now):
+            if not although_held and view.is_held(now):
                 raise ClaimLost(_CHANGED)
             self.database.records[seen.record] = replace(
                 view,
@@ -74,7 +74,7 @@ class MemoryOperatorRecords:
         view = self.database.records.get(each.seen.record)
         if view is None:
             return False
-        if _what(view) != _what(each.seen) or _is_held(view, now):
+        if _what(view) != _what(each.seen) or view.is_held(now):
             return view.status is Status.ACCEPTED and view.replayed is not None and view.death == each.death
         if view.record in self.database.accepted_at:
             self.database.unfinished.add(view.record)
@@ -110,10 +110,6 @@ class MemoryOperatorRecords:
 
 def _what(view: JobView) -> tuple[Status, int, int, str | None]:
     return view.status, view.attempts, view.death, view.token
-
-
-def _is_held(view: JobView, now: datetime) -> bool:
-    return view.status is Status.RUNNING and view.claim_until is not None and view.claim_until >= now
 
 
 _CHANGED = "The job has changed since it was seen."

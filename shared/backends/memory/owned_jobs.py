@@ -31,7 +31,7 @@ class MemoryOwnedJobs:
         jobs.sort(key=lambda job: (job.created_at, job.view.record), reverse=True)
         if after is not None:
             jobs = [job for job in jobs if (job.created_at, job.view.record) < (after.created_at, after.record)]
-        shown = [job for job in jobs[:limit] if job.view.expires is None or job.view.expires > now]
+        shown = [job for job in jobs[:limit] if not job.view.has_expired(now)]
         return Page(tuple(shown), jobs[limit - 1].place if len(jobs) > limit else None)
 
     def unfinished(self, owner: str, most: int) -> int:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from shared.backends.sqs.attributes import dead_letter_attributes, of_strings, to_api, to_event
 from shared.clock import to_millis
 from shared.errors import Refused
+from shared.limits import LONGEST_HIDDEN
 from shared.producer import DELAY_ON_FIFO, Outgoing
-from shared.retry import LONGEST_WAIT
 from shared.wire.fairness import standard_group
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class MemoryQueue:
                 refusal = "The receipt is not of a message in flight."
                 raise Refused(refusal)
             seconds = math.ceil(after.total_seconds())
-            if now + seconds - message.received_at > LONGEST_WAIT.total_seconds():
+            if now + seconds - message.received_at > LONGEST_HIDDEN.total_seconds():
                 refusal = "A message is hidden for 12 hours at the most, from its receipt."
                 raise Refused(refusal)
             message.visible_at = now + seconds

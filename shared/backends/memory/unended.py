@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from shared.message import Message
     from shared.outcome import Failure
 
 
@@ -44,11 +45,14 @@ class MemoryUnended(MemoryRecords):
             self._demand_as_seen(view, now)
             self._bury_lost(self.records[view.record], failure, now)
 
-    def give_up_unsent(self, record: str, failure: Failure, now: datetime) -> None:
-        """Mark an accepted job dead-lettered whose message can never be sent."""
+    def bury_unbegun(self, message: Message, failure: Failure, now: datetime) -> None:
+        """Mark an accepted job dead-lettered of which no attempt ever began."""
         with self.lock:
-            seen = self.records.get(record)
-            if seen is not None and seen.status is Status.ACCEPTED:
+            seen = self.records.get(message.record or "")
+            if seen is None or seen.status is not Status.ACCEPTED or seen.begun_at is not None:
+                return
+            mine = (message.job_type, message.idempotency_key, message.payload)
+            if mine == (seen.names["job_type"], seen.names["idempotency_key"], seen.payload):
                 self._bury_lost(seen, failure, now)
 
     def _bury_lost(self, seen: JobView, failure: Failure, now: datetime) -> None:
@@ -68,7 +72,7 @@ class MemoryUnended(MemoryRecords):
         seen = self.records.get(view.record)
         is_free = seen is not None and (
             seen.status in {Status.ACCEPTED, Status.RETRYING, Status.WAITING}
-            or (seen.status is Status.RUNNING and seen.claim_until is not None and seen.claim_until < now)
+            or (seen.status is Status.RUNNING and seen.claim_until is not None and not seen.is_held(now))
         )
         if seen is None or not is_free or (seen.look_at, seen.death) != (view.look_at, view.death):
             message = "The job has changed since it was seen."

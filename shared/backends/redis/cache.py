@@ -46,8 +46,8 @@ class RedisCache:
                 return Hit(_loaded(value, version), refreshing=True)
             case ["stale", value, version, left]:
                 return Stale(_loaded(value, version), _time(left))
-            case ["busy", left]:
-                return Busy(_time(left))
+            case ["busy"]:
+                return Busy()
             case _:
                 return Miss()
 

@@ -106,7 +106,7 @@ if holder and holder ~= token and now < till then
   if version then
     return {{'refreshing', value, version}}
   end
-  return {{'busy', till - now}}
+  return {{'busy'}}
 end
 lend(name, lease, token)
 written(lease + tonumber(ARGV[2]))

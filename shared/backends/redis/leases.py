@@ -54,10 +54,6 @@ class RedisStore:
 
     connection: Connection
 
-    def acquire(self, key: str, token: str, ttl: timedelta) -> bool:
-        """Take the key if it is free or already this token's."""
-        return bool(self._eval(ACQUIRE, lease_key(key), token, millis(ttl)))
-
     def acquire_all(self, wants: Sequence[Want]) -> list[bool]:
         """Take each key if it is free or already its token's, in one pipelined exchange."""
         commands = [Command.script(ACQUIRE, lease_key(want.key), want.token, millis(want.ttl)) for want in wants]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from shared.backends.aws import translated
+from shared.backends.aws import code_of, translated
 from shared.backends.sqs.attributes import to_api, to_event
+from shared.backends.sqs.queue import is_fifo
 from shared.dead_letters.queue import Redrive
 from shared.delivery import read_event
 from shared.errors import Refused, Unavailable
@@ -50,7 +51,7 @@ class SqsDeadLetters:
     @property
     def fifo(self) -> bool:
         """Whether they are FIFO queues."""
-        return self.url.endswith(".fifo")
+        return is_fifo(self.url)
 
     def receive(self, hidden: timedelta) -> Sequence[Delivery]:
         """Receive at most ten letters."""
@@ -117,7 +118,7 @@ class SqsDeadLetters:
             try:
                 found = self.client.list_message_move_tasks(SourceArn=arn, MaxResults=1)
             except ClientError as error:
-                if error.response["Error"]["Code"].rpartition(".")[2] in NO_SUCH_CALL:
+                if code_of(error) in NO_SUCH_CALL:
                     return None
                 raise
         for task in found.get("Results", []):
@@ -146,7 +147,7 @@ class SqsDeadLetters:
             entry["MessageAttributes"] = to_api(copy.attributes)
         if copy.trace is not None:
             entry["MessageSystemAttributes"] = {"AWSTraceHeader": {"DataType": "String", "StringValue": copy.trace}}
-        if self.source_url.endswith(".fifo"):
+        if is_fifo(self.source_url):
             entry["MessageDeduplicationId"] = copy.deduplication
             entry["MessageGroupId"] = copy.group or copy.deduplication
         elif copy.group is not None:

@@ -34,11 +34,15 @@ class SqsQueue:
     url: str
     dead_letter_url: str = ""
 
+    @property
+    def fifo(self) -> bool:
+        """Whether it is a FIFO queue."""
+        return is_fifo(self.url)
+
     def send(self, batch: Sequence[Outgoing]) -> Sequence[str | NotTaken]:
         """Send at most ten messages; an entry that SQS mentions in neither list counts as not sent."""
         results: list[str | NotTaken] = [
-            DELAY_ON_FIFO if self._is_fifo and message.delay else NotTaken("NotMentioned", final=False)
-            for message in batch
+            DELAY_ON_FIFO if self.fifo and message.delay else NotTaken("NotMentioned", final=False) for message in batch
         ]
         entries = [
             self._entry(str(place), message)
@@ -70,7 +74,7 @@ class SqsQueue:
         more: dict[str, Any] = {}
         if delivery.group is not None:
             more["MessageGroupId"] = delivery.group
-        if self.dead_letter_url.endswith(".fifo"):
+        if is_fifo(self.dead_letter_url):
             more["MessageDeduplicationId"] = f"{delivery.message_id}-{json.loads(reason)['death']}"
         if delivery.trace is not None:
             more["MessageSystemAttributes"] = {"AWSTraceHeader": {"DataType": "String", "StringValue": delivery.trace}}
@@ -79,15 +83,11 @@ class SqsQueue:
                 QueueUrl=self.dead_letter_url, MessageBody=delivery.body, MessageAttributes=attributes, **more
             )
 
-    @property
-    def _is_fifo(self) -> bool:
-        return self.url.endswith(".fifo")
-
     def _entry(self, place: str, message: Outgoing) -> dict[str, Any]:
         entry: dict[str, Any] = {"Id": place, "MessageBody": message.body}
         if message.attributes:
             entry["MessageAttributes"] = of_strings(message.attributes)
-        if self._is_fifo:  # needs a group: without one a message is one by itself
+        if self.fifo:  # needs a group: without one a message is one by itself
             entry["MessageDeduplicationId"] = message.deduplication
             entry["MessageGroupId"] = message.group or message.deduplication
             return entry
@@ -97,3 +97,8 @@ class SqsQueue:
         if group is not None:
             entry["MessageGroupId"] = group
         return entry
+
+
+def is_fifo(url: str) -> bool:
+    """Whether a queue is one of SQS's FIFO queues, whose names end so."""
+    return url.endswith(".fifo")
