@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ops.stack.together import Mapper
     from shared.backends.mappings import Mapped
     from shared.clock import Clock, Tokens
-    from shared.dead_letters.operator_records import OperatorRecords
-    from shared.dead_letters.queue import DeadLetterQueue
+    from shared.desk.dead_letter_queue import DeadLetterQueue
+    from shared.desk.operator_records import OperatorRecords
     from shared.intake.owned_jobs import OwnedJobs
     from shared.producer import Producer
     from shared.rounds.brake import Brakes, Mappings

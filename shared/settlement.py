@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol, assert_never
 
-from shared.dead_letters.dead_letter import dossier
+from shared.dead_letter import dossier
 from shared.errors import ClaimLost, Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.limits import LONGEST_DELAY, LONGEST_HIDDEN

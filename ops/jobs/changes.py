@@ -9,7 +9,7 @@ from ops.audit import Change, audited
 from ops.exits import CommandError, Exit
 from ops.jobs.shown import name_of
 from ops.tables import text_of
-from shared.dead_letters.operator_records import Ending
+from shared.desk.operator_records import Ending
 from shared.errors import ClaimLost
 from shared.job_record import Status
 

@@ -8,7 +8,7 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TextIO
 
-from shared.dead_letters.dead_letter import folded_in
+from shared.dead_letter import folded_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ops.letters.selection import Selection
     from ops.stack.deployed import Deployed
     from ops.tools import Tools
-    from shared.dead_letters.queue import Redrive
+    from shared.desk.dead_letter_queue import Redrive
 
 HINTS = {
     Fate.ENDED: "discard them: there is nothing to run",

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from ops.stack.together import Mapper
     from shared.clock import Clock
-    from shared.dead_letters.operator_records import OperatorRecords
-    from shared.dead_letters.queue import DeadLetterQueue
+    from shared.desk.dead_letter_queue import DeadLetterQueue
+    from shared.desk.operator_records import OperatorRecords
 
 HIDDEN = timedelta(seconds=60)
 BUNCH = 100  # letters whose job records are read together

@@ -15,7 +15,7 @@ from ops.audit import Change, audited
 from ops.exits import CommandError
 from ops.letters.archive import Archive
 from ops.letters.verdict import Fate, Leave, Reopen, Send, Verdict, verdict_on
-from shared.dead_letters.operator_records import Ending
+from shared.desk.operator_records import Ending
 from shared.errors import ClaimLost, Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.job_record import Status

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from shared.clock import to_millis
-from shared.dead_letters.dead_letter import Death, facts_of, how_it_died
+from shared.dead_letter import Death, facts_of, how_it_died
 from shared.errors import Malformed, NewerVersion
 from shared.job_record import SYSTEM, operation_id, record_id
 from shared.trace import read_xray

@@ -17,11 +17,11 @@ from ops.exits import CommandError, Exit
 from ops.jobs.payloads import refusal
 from ops.letters.found import one_letter
 from ops.letters.verdict import Fate, Finish, Leave, Reopen, Send, verdict_on
-from shared.dead_letters.dead_letter import folded_in
-from shared.dead_letters.operator_records import Ending
-from shared.dead_letters.queue import Copy
+from shared.dead_letter import folded_in
 from shared.declaring.upgrading import upgraded
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
+from shared.desk.dead_letter_queue import Copy
+from shared.desk.operator_records import Ending
 from shared.errors import ClaimLost, Malformed, NotSent, Refused
 from shared.failpoints import Failpoint, failpoint
 from shared.job import JobTypes

@@ -12,7 +12,7 @@ from ops.explained import explained
 from ops.jobs.payloads import shown_payload
 from ops.letters.desk import Desk
 from ops.tables import failure_of, text_of
-from shared.dead_letters.dead_letter import Death, folded_in
+from shared.dead_letter import Death, folded_in
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
 from shared.errors import Malformed, NewerVersion
 from shared.pipeline.run import read_run

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from ops.letters.verdict import MOST_DEATHS, Fate, Finish, Leave, Reopen, Send, verdict_on
-from shared.dead_letters.dead_letter import ORIGINAL_ATTRIBUTES, folded_in, reopening
-from shared.dead_letters.operator_records import TOGETHER, Reopening
-from shared.dead_letters.queue import Copy
+from shared.dead_letter import ORIGINAL_ATTRIBUTES, folded_in, reopening
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
+from shared.desk.dead_letter_queue import Copy
+from shared.desk.operator_records import TOGETHER, Reopening
 from shared.errors import Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.limits import BATCH_ENTRIES, MESSAGE_ATTRIBUTES, MESSAGE_BYTES
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from ops.letters.dossier import Dossier
     from ops.stack.together import Mapper
     from shared.clock import Clock
-    from shared.dead_letters.operator_records import OperatorRecords
-    from shared.dead_letters.queue import DeadLetterQueue
     from shared.delivery import Delivery
+    from shared.desk.dead_letter_queue import DeadLetterQueue
+    from shared.desk.operator_records import OperatorRecords
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shared.dead_letters.dead_letter import reopening
+from shared.dead_letter import reopening
 from shared.job_record import SYSTEM
 from shared.message import Message
 from shared.outbox import posting_of

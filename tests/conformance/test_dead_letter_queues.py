@@ -17,7 +17,7 @@ from shared.backends.memory.dead_letters import MemoryDeadLetters
 from shared.backends.memory.queue import MemoryQueue
 from shared.backends.sqs.dead_letters import SqsDeadLetters
 from shared.backends.sqs.queue import SqsQueue
-from shared.dead_letters.queue import Copy, Redrive
+from shared.desk.dead_letter_queue import Copy, Redrive
 from shared.producer import NotTaken
 from tests.aws import create_queue
 from tests.conformance.test_sqs import delivery
@@ -26,8 +26,8 @@ from tests.world import FakeClock
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shared.dead_letters.queue import DeadLetterQueue
     from shared.delivery import Delivery
+    from shared.desk.dead_letter_queue import DeadLetterQueue
 from shared.errors import Unavailable
 
 HIDDEN = timedelta(seconds=2)

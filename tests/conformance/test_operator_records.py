@@ -15,7 +15,7 @@ from shared.backends.memory.operator_records import MemoryOperatorRecords
 from shared.backends.memory.owned_jobs import MemoryOwnedJobs
 from shared.claim import Granted, StaleCopy
 from shared.commit import Commit, Release
-from shared.dead_letters.operator_records import FAILURES_KEPT, TOGETHER, Ending, Reopening
+from shared.desk.operator_records import FAILURES_KEPT, TOGETHER, Ending, Reopening
 from shared.errors import ClaimLost, Unavailable
 from shared.job_record import LOST_AFTER, RETENTION, Hold, JobView, Replayed, Status
 from shared.limits import PAYLOAD_BYTES, TRANSACTION_BYTES

@@ -14,7 +14,7 @@ from ops.console.pages.edit import with_hidden
 from ops.console.pages.letters import pretty
 from ops.exits import CommandError
 from ops.letters.archive import Archive
-from shared.dead_letters.queue import Redrive
+from shared.desk.dead_letter_queue import Redrive
 from shared.errors import Unavailable
 from shared.job_record import Status
 from tests.console.visitor import Visitor, words_of

@@ -14,7 +14,7 @@ from functions.payments import capture_payment
 from functions.registry import JOB_TYPES
 from ops.exits import CommandError
 from ops.stack.running import Depth, Receiving, Ringing
-from shared.dead_letters.dead_letter import dossier
+from shared.dead_letter import dossier
 from shared.declaring.masked import Masked
 from shared.errors import Unavailable
 from shared.outcome import DeadLettered, Failure

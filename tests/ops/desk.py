@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import TextIO
 
-    from shared.dead_letters.queue import Redrive
+    from shared.desk.dead_letter_queue import Redrive
     from shared.producer import NotTaken, Outgoing
 
 OUTPUTS = outputs_of(

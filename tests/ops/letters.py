@@ -8,7 +8,7 @@ from typing import Any
 
 from functions.payments import capture_payment
 from shared.claim import Claim, Granted
-from shared.dead_letters.dead_letter import dossier
+from shared.dead_letter import dossier
 from shared.job import JobTypes
 from shared.job_record import SYSTEM, JobView, Status, record_id
 from shared.outcome import DeadLettered, Failure

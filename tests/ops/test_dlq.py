@@ -13,8 +13,8 @@ import pytest
 from functions.payments import capture_payment
 from functions.registry import JOB_TYPES
 from ops.exits import Exit
-from shared.dead_letters.dead_letter import dossier
-from shared.dead_letters.queue import Redrive
+from shared.dead_letter import dossier
+from shared.desk.dead_letter_queue import Redrive
 from shared.failpoints import Failpoint, armed
 from shared.job_record import Status
 from shared.outcome import DeadLettered, Failure

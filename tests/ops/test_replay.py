@@ -13,7 +13,7 @@ from ops.letters.report import Stop
 from ops.letters.selection import Selection
 from ops.letters.sending import copy_of
 from ops.letters.verdict import Fate
-from shared.dead_letters.dead_letter import Death
+from shared.dead_letter import Death
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
 from shared.errors import Refused, Unavailable
 from shared.failpoints import Failpoint, armed
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ops.letters.report import Report
-    from shared.dead_letters.queue import Copy
+    from shared.desk.dead_letter_queue import Copy
 
 STEPS = (Failpoint.LETTERS_TAKEN, Failpoint.REOPENED, Failpoint.COPIES_SENT, Failpoint.LETTERS_DELETED)
 A, B = "cause-a", "cause-b"

@@ -19,8 +19,8 @@ from tests.simulation.scheduler import ProcessClock
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shared.dead_letters.queue import Copy
     from shared.delivery import Delivery
+    from shared.desk.dead_letter_queue import Copy
     from tests.simulation.scheduler import Process
     from tests.simulation.world import World
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.dead_letters.dead_letter import Death, how_it_died
+from shared.dead_letter import Death, how_it_died
 from shared.job_record import JobView, Status
 from tests.world import World, body
 

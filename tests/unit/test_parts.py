@@ -13,7 +13,7 @@ import pytest
 from pydantic import Field
 
 from shared.backends.memory.operator_records import MemoryOperatorRecords
-from shared.dead_letters.operator_records import Ending
+from shared.desk.operator_records import Ending
 from shared.errors import DeadLetter, DeclarationError, Refused, StoreUnavailable, Unavailable
 from shared.failpoints import Failpoint, armed
 from shared.intake.operation import OperationStatus, operation_of

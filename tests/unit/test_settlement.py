@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from shared.dead_letters.dead_letter import dossier
+from shared.dead_letter import dossier
 from shared.errors import ClaimLost, Refused, StoreUnavailable, Unavailable
 from shared.job_record import Hold, JobView, Status
 from shared.limits import DEAD_LETTER_BYTES

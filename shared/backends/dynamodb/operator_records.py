@@ -20,7 +20,7 @@ from shared.backends.dynamodb.job_record_item import (
 from shared.backends.dynamodb.reads import batch_get
 from shared.backends.dynamodb.transactions import TRIES, Busy, transact
 from shared.clock import to_millis
-from shared.dead_letters.operator_records import FAILURES_KEPT, TOGETHER
+from shared.desk.operator_records import FAILURES_KEPT, TOGETHER
 from shared.errors import ClaimLost
 from shared.job_record import EXPIRY_MARGIN, RETENTION, SYSTEM, Replayed, Status
 from shared.limits import TRANSACTION_BYTES
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from shared.clock import Clock
-    from shared.dead_letters.operator_records import Ending, Reopening
+    from shared.desk.operator_records import Ending, Reopening
     from shared.job_record import JobView
 
 REST_OF_RECORD = 64 * 1024  # bytes, generously: names, failures, intents

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from shared.backends.memory.queue import Kept, MemoryQueue
-    from shared.dead_letters.queue import Copy, Redrive
     from shared.delivery import Delivery
+    from shared.desk.dead_letter_queue import Copy, Redrive
 
 MOST = 10
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from shared.dead_letters.operator_records import FAILURES_KEPT
+from shared.desk.operator_records import FAILURES_KEPT
 from shared.errors import ClaimLost
 from shared.job_record import RETENTION, Replayed, Status
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from shared.backends.memory.acceptances import MemoryAcceptances
     from shared.clock import Clock
-    from shared.dead_letters.operator_records import Ending, Reopening
+    from shared.desk.operator_records import Ending, Reopening
     from shared.job_record import JobView
 
 

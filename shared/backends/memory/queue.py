@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from shared.clock import Clock
-    from shared.dead_letters.queue import Copy
     from shared.delivery import Delivery
+    from shared.desk.dead_letter_queue import Copy
     from shared.producer import NotTaken
 
 

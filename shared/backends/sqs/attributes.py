@@ -6,7 +6,7 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
-from shared.dead_letters.dead_letter import ORIGINAL_ATTRIBUTES, folded_in, least
+from shared.dead_letter import ORIGINAL_ATTRIBUTES, folded_in, least
 from shared.delivery import DEAD_LETTER_ATTRIBUTE
 from shared.errors import Refused
 from shared.limits import MESSAGE_ATTRIBUTES, MESSAGE_BYTES

@@ -11,8 +11,8 @@ from botocore.exceptions import ClientError
 from shared.backends.aws import code_of, translated
 from shared.backends.sqs.attributes import to_api, to_event
 from shared.backends.sqs.queue import is_fifo
-from shared.dead_letters.queue import Redrive
 from shared.delivery import read_event
+from shared.desk.dead_letter_queue import Redrive
 from shared.errors import Refused, Unavailable
 from shared.limits import BATCH_ENTRIES
 from shared.producer import NotTaken
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import timedelta
 
-    from shared.dead_letters.queue import Copy
     from shared.delivery import Delivery
+    from shared.desk.dead_letter_queue import Copy
 
 # What endpoints answer that have no move tasks; the last is the page of a server that fails over the question.
 NO_SUCH_CALL = frozenset(

@@ -1,1 +1,0 @@
-"""Dead letters: the reason beside each, their queue as operators work on it, and what people change about their jobs."""
