@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 DEAD_LETTER_ATTRIBUTE = "tahan.dead-letter"
+ENCODING_ATTRIBUTE = "content-encoding"  # of a body
 
 
 @dataclass(frozen=True, slots=True)

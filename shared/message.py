@@ -27,6 +27,7 @@ FORMAT = 3  # of the envelope; a message that uses what an earlier one does not 
 TENANT_FORMAT = 2  # the first that knows `tenant`
 DEPOSIT_FORMAT = 3  # the first that knows `deposit`
 KEY_LENGTH = 255
+TENANT_LENGTH = 1024
 YEARS = range(1970, 9999)
 _PRINTABLE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -202,3 +203,23 @@ def _batches(places: Sequence[int], size: Callable[[int], int]) -> Iterator[list
         weight += size(place)
     if batch:
         yield batch
+
+
+def group_of(tenant: str) -> str:
+    """The MessageGroupId of a tenant: its name where SQS takes it, else a hash of it."""
+    try:
+        check_group(tenant)
+    except Refused:
+        return hashlib.sha256(tenant.encode(errors="surrogatepass")).hexdigest()
+    return tenant
+
+
+def standard_group(group: str | None, tenant: str | None) -> str | None:
+    """The MessageGroupId on a standard queue: the group that was asked for, or else that of the tenant.
+
+    SQS hands out first what is of groups with little in flight, so one busy tenant does not hold up the others. A tenant
+    decides nothing else: who may see or ask for a job is its owner's affair.
+    """
+    if group is not None or tenant is None:
+        return group
+    return group_of(tenant)

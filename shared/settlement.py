@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol, assert_never
 
 from shared.dead_letter import dossier
+from shared.delivery import ENCODING_ATTRIBUTE
 from shared.errors import ClaimLost, Refused, Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.limits import LONGEST_DELAY, LONGEST_HIDDEN
@@ -18,7 +19,6 @@ from shared.outbox import LONGEST_SCHEDULE, Posting
 from shared.outcome import Cancelled, Completed, DeadLettered, Duplicate, Outcome, Postponed, Retried, Unknown, Waiting
 from shared.telemetry import NO_JOB_TYPE
 from shared.wire.parsing import legible
-from shared.wire.wrapping import ENCODING_ATTRIBUTE
 
 if TYPE_CHECKING:
     from shared.clock import Clock

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from shared.clock import to_millis
 from shared.dead_letter import Death, facts_of, how_it_died
+from shared.delivery import ENCODING_ATTRIBUTE
 from shared.errors import Malformed, NewerVersion
 from shared.job_record import SYSTEM, operation_id, record_id
 from shared.trace import read_xray
 from shared.wire.parsing import read_message
-from shared.wire.wrapping import ENCODING_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

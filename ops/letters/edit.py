@@ -19,7 +19,7 @@ from ops.letters.found import one_letter
 from ops.letters.verdict import Fate, Finish, Leave, Reopen, Send, verdict_on
 from shared.dead_letter import folded_in
 from shared.declaring.upgrading import upgraded
-from shared.delivery import DEAD_LETTER_ATTRIBUTE
+from shared.delivery import DEAD_LETTER_ATTRIBUTE, ENCODING_ATTRIBUTE
 from shared.desk.dead_letter_queue import Copy
 from shared.desk.operator_records import Ending
 from shared.errors import ClaimLost, Malformed, NotSent, Refused
@@ -32,7 +32,6 @@ from shared.producer import NotTaken
 from shared.strict_json import json_text, read_json
 from shared.wire.deposits import Mark
 from shared.wire.parsing import read_message, typed_payload
-from shared.wire.wrapping import ENCODING_ATTRIBUTE
 
 if TYPE_CHECKING:
     from typing import Any

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from ops.letters.verdict import MOST_DEATHS, Fate, Finish, Leave, Reopen, Send, verdict_on
 from shared.dead_letter import ORIGINAL_ATTRIBUTES, folded_in, reopening
-from shared.delivery import DEAD_LETTER_ATTRIBUTE
+from shared.delivery import DEAD_LETTER_ATTRIBUTE, ENCODING_ATTRIBUTE
 from shared.desk.dead_letter_queue import Copy
 from shared.desk.operator_records import TOGETHER, Reopening
 from shared.errors import Refused, Unavailable
@@ -21,7 +21,6 @@ from shared.failpoints import Failpoint, failpoint
 from shared.limits import BATCH_ENTRIES, MESSAGE_ATTRIBUTES, MESSAGE_BYTES
 from shared.producer import NotTaken
 from shared.strict_json import json_text
-from shared.wire.wrapping import ENCODING_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shared.claim import Claim
+from shared.delivery import ENCODING_ATTRIBUTE
 from shared.errors import Malformed
 from shared.job import Unique
 from shared.job_record import SYSTEM, operation_id, record_id
 from shared.trace import read_xray
 from shared.wire.parsing import fingerprint, read_message, typed_payload
-from shared.wire.wrapping import ENCODING_ATTRIBUTE
 
 if TYPE_CHECKING:
     from datetime import datetime

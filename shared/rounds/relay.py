@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from shared.delivery import ENCODING_ATTRIBUTE
 from shared.errors import Unavailable
 from shared.failpoints import Failpoint, failpoint
 from shared.limits import LONGEST_DELAY
 from shared.outcome import Failure
 from shared.producer import Outgoing, send_all
 from shared.telemetry import NO_JOB_TYPE
-from shared.wire.wrapping import ENCODING_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

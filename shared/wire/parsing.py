@@ -13,12 +13,11 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from shared.clock import to_millis
 from shared.declaring.upgrading import upgraded
 from shared.errors import Malformed, NewerVersion, SettingsError
-from shared.message import FORMAT, KEY_LENGTH, Message, check_key, check_payload, check_run_at
+from shared.message import FORMAT, KEY_LENGTH, TENANT_LENGTH, Message, check_key, check_payload, check_run_at
 from shared.payload import describe
 from shared.strict_json import fractions_as_text, json_text, read_json, written
 from shared.trace import read_trace
 from shared.wire.deposits import Mark
-from shared.wire.fairness import LONGEST_TENANT
 from shared.wire.wrapping import unwrapped
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class _Envelope(BaseModel):
     enqueued_at: AwareDatetime | None = None
     record: Annotated[str | None, Field(pattern=r"^[0-9a-f]{64}$")] = None
     run_at: AwareDatetime | None = None
-    tenant: Annotated[str | None, Field(min_length=1, max_length=LONGEST_TENANT)] = None  # since format 2
+    tenant: Annotated[str | None, Field(min_length=1, max_length=TENANT_LENGTH)] = None  # since format 2
     traceparent: Any = None  # what cannot be read costs the trace, not the job
 
 

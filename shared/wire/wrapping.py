@@ -10,13 +10,13 @@ import base64
 import binascii
 from typing import TYPE_CHECKING, Any
 
+from shared.delivery import ENCODING_ATTRIBUTE
 from shared.errors import Malformed
 from shared.strict_json import read_json, written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ENCODING_ATTRIBUTE = "content-encoding"
 MOST_WRAPPINGS = 3
 
 

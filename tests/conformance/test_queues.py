@@ -18,8 +18,7 @@ from shared.backends.sqs.attributes import to_event
 from shared.backends.sqs.queue import SqsQueue
 from shared.delivery import Delivery, read_event
 from shared.errors import Refused
-from shared.producer import Outgoing
-from shared.wire.fairness import group_of
+from shared.producer import Outgoing, group_of
 from tests.aws import create_queue
 from tests.world import FakeClock
 

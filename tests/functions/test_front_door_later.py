@@ -12,7 +12,7 @@ import pytest
 
 from functions import front_door
 from shared.backends.powertools import PowertoolsTelemetry
-from shared.wire.fairness import group_of
+from shared.producer import group_of
 from shared.wire.parsing import read_message
 from tests.door import Client, payload
 

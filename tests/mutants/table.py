@@ -3779,14 +3779,14 @@ MUTANTS = (
     ),
     Mutant(
         "a group that was asked for goes before the tenant's",
-        "shared/wire/fairness.py",
+        "shared/producer.py",
         "    if group is not None or tenant is None:",
         "    if tenant is None:",
         "tests/unit/test_fairness.py",
     ),
     Mutant(
         "a tenant that SQS would not take is hashed",
-        "shared/wire/fairness.py",
+        "shared/producer.py",
         "        check_group(tenant)\n",
         "        pass\n",
         "tests/unit/test_fairness.py",

@@ -19,10 +19,9 @@ from shared.job_record import LOST_AFTER, SYSTEM, record_id
 from shared.limits import check_group
 from shared.message import Message
 from shared.outcome import Because, Completed, Postponed
-from shared.producer import Producer
+from shared.producer import Producer, group_of, standard_group
 from shared.rounds.relay import Relay
 from shared.wire import parsing
-from shared.wire.fairness import group_of, standard_group
 from shared.wire.parsing import read_message
 from tests.world import Counter, FakeClock, Note, World, body, note_job
 

@@ -16,8 +16,7 @@ from shared.backends.sqs.attributes import dead_letter_attributes, of_strings, t
 from shared.clock import to_millis
 from shared.errors import Refused
 from shared.limits import LONGEST_HIDDEN
-from shared.producer import DELAY_ON_FIFO, Outgoing
-from shared.wire.fairness import standard_group
+from shared.producer import DELAY_ON_FIFO, Outgoing, standard_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,10 +7,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from shared.dead_letter import ORIGINAL_ATTRIBUTES, folded_in, least
-from shared.delivery import DEAD_LETTER_ATTRIBUTE
+from shared.delivery import DEAD_LETTER_ATTRIBUTE, ENCODING_ATTRIBUTE
 from shared.errors import Refused
 from shared.limits import MESSAGE_ATTRIBUTES, MESSAGE_BYTES
-from shared.wire.wrapping import ENCODING_ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shared.backends.aws import translated
 from shared.backends.sqs.attributes import dead_letter_attributes, of_strings
-from shared.producer import DELAY_ON_FIFO, NotTaken
-from shared.wire.fairness import standard_group
+from shared.producer import DELAY_ON_FIFO, NotTaken, standard_group
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
