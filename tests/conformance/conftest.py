@@ -23,6 +23,7 @@ from shared.claim import Granted
 from shared.clock import SystemClock
 from tests.aws import Database
 from tests.cache_user import CacheUser, admit
+from tests.conformance.accepting import Doors
 from tests.world import THINGS, FakeClock
 
 if TYPE_CHECKING:
@@ -140,3 +141,13 @@ def connection_to(request: pytest.FixtureRequest) -> Connection:
     cluster = request.param == "cluster"
     user = CacheUser() if cluster else None
     return Connection(server.host, server.port, tls=False, cluster=cluster, credentials=user, wait=PATIENCE)
+
+
+@pytest.fixture(params=["memory", "moto"])
+def doors(request: pytest.FixtureRequest) -> Doors:
+    clock = FakeClock()
+    if request.param == "memory":
+        database = MemoryDatabase(clock)
+        return Doors(database, database, database)
+    moto: Database = request.getfixturevalue("moto_database")
+    return Doors(moto.acceptances(clock), moto.records(clock), moto.outbox)

@@ -2,75 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from shared.backends.memory.database import MemoryDatabase
-from shared.claim import Claim, Ended, Granted, NotAccepted
+from shared.claim import Ended, Granted, NotAccepted
 from shared.commit import Commit, Release
 from shared.errors import Refused, Unavailable
-from shared.intake.acceptance import Acceptance, Accepted, OtherPayload, Replayed
+from shared.intake.acceptance import Accepted, OtherPayload, Replayed
 from shared.job_record import RETENTION, Status, operation_id, record_id
-from shared.outbox import SHARDS, Posting
+from tests.conformance.accepting import LATER, Doors, again, asked, claim_of
 from tests.world import START, FakeClock
 
 if TYPE_CHECKING:
     from tests.aws import Database
-
-fresh = itertools.count()
-LATER = START + timedelta(hours=1)
-
-
-@dataclass
-class Doors:
-    """A store that accepts, its job records, and its outbox."""
-
-    accepts: Any
-    records: Any
-    outbox: Any
-
-    def postings(self) -> list[Posting]:
-        return [each.posting for shard in range(SHARDS) for each in self.outbox.overdue(shard, LATER, LATER)]
-
-
-@pytest.fixture(params=["memory", "moto"])
-def doors(request: pytest.FixtureRequest) -> Doors:
-    clock = FakeClock()
-    if request.param == "memory":
-        database = MemoryDatabase(clock)
-        return Doors(database, database, database)
-    moto: Database = request.getfixturevalue("moto_database")
-    return Doors(moto.acceptances(clock), moto.records(clock), moto.outbox)
-
-
-def asked(key: str | None = None, **changes: Any) -> Acceptance:
-    key = key or f"door-{next(fresh)}"
-    record = record_id("user-1", "note", key)
-    token = f"request-{next(fresh)}"
-    values = {
-        "record": record,
-        "owner": "user-1",
-        "job_type": "note",
-        "idempotency_key": key,
-        "fingerprint": "1:aaaa",
-        "payload": '{"thing":"a"}',
-        "version": 1,
-        "token": token,
-        "posting": Posting(token, "notes", "{}"),
-        **changes,
-    }
-    return Acceptance(**values)
-
-
-def again(first: Acceptance, **changes: Any) -> Acceptance:
-    """Another request with the same key."""
-    return asked(first.idempotency_key, **changes)
 
 
 def test_i5_an_accepted_job_has_its_record_and_its_message(doors: Doors) -> None:
@@ -226,22 +175,6 @@ def test_i6_nobody_cancels_what_is_anothers_or_not_there(doors: Doors) -> None:
     doors.accepts.accept(first, START)
     assert doors.accepts.cancel(first.record, "user-2", START) is None
     assert doors.records.view(first.record).status is Status.ACCEPTED
-
-
-def claim_of(acceptance: Acceptance) -> Claim:
-    return Claim(
-        record=acceptance.record,
-        owner="system",
-        job_type=acceptance.job_type,
-        idempotency_key=acceptance.idempotency_key,
-        fingerprint=acceptance.fingerprint,
-        payload=acceptance.payload,
-        version=acceptance.version,
-        token=f"attempt-{next(fresh)}",
-        until=START + timedelta(seconds=30),
-        max_attempts=3,
-        death=0,
-    )
 
 
 class Cancelled:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import socket
 import threading
 import time
@@ -30,35 +29,15 @@ from shared.clock import SystemClock
 from shared.errors import CacheUnavailable, Refused
 from shared.tag import Tag, Version
 from tests.conformance.conftest import PATIENCE, Whole
+from tests.conformance.entries import LONG, PAST, SHORT, TTL, found, kept, key
 from tests.world import acquired
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-fresh = itertools.count()
-TTL = timedelta(seconds=20)
-SHORT = timedelta(milliseconds=120)
-LONG = Lives(TTL, TTL)
 AGED = Lives(timedelta(milliseconds=1), TTL)  # past its soft time as soon as it is kept
-PAST = 0.16  # seconds after which what was SHORT is over
 LARGE = 2**53
-
-
-def key() -> str:
-    return f"order/{next(fresh)}{{}}é"
-
-
-def kept(cache: Any, entry: Loaded, lives: Lives = LONG, *, tag: str = "", name: str = "n") -> str:
-    """Fill an entry as a reader does; give its tag."""
-    tag = tag or key()
-    assert isinstance(cache.fetch(tag, name, "filler", TTL, None), Miss | Stale)
-    assert cache.store(tag, name, "filler", entry, lives)
-    return tag
-
-
-def found(cache: Any, tag: str, *, token: str = "looker", at_least: Version | None = None) -> Any:
-    return cache.fetch(tag, "n", token, TTL, at_least)
 
 
 def test_one_token_at_a_time_holds_a_key(cache: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 from shared.caching.lives import Lives
 from shared.caching.store import Hit, Loaded, Miss
 from shared.tag import Fresh, Tag, Version
-from tests.conformance.test_cache import PAST, SHORT, TTL, found, kept, key
+from tests.conformance.entries import PAST, SHORT, TTL, found, kept, key
 
 LONG = Lives(TTL, TTL)
 

@@ -14,7 +14,7 @@ from shared.item import Create, Replace
 from shared.job_record import Status
 from shared.outbox import Posting
 from shared.tag import Tag, Version
-from tests.conformance.test_job_records import FAILURE, SOON, again, claim, fresh, granted
+from tests.conformance.claims import FAILURE, SOON, again, claim, fresh, granted
 from tests.world import START, THINGS
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from shared.backends.sqs.queue import SqsQueue
 from shared.desk.dead_letter_queue import Copy, Redrive
 from shared.producer import NotTaken
 from tests.aws import create_queue
-from tests.conformance.test_sqs import delivery
+from tests.conformance.deliveries import delivery
 from tests.world import FakeClock
 
 if TYPE_CHECKING:

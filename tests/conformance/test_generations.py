@@ -15,16 +15,15 @@ from shared.commit import Commit
 from shared.intake.acceptance import Accepted, OtherPayload, Overtaken, Replayed
 from shared.job_record import RETENTION, Status, record_id
 from shared.outbox import LONGEST_SCHEDULE
-from tests.conformance.test_acceptances import asked, claim_of, doors
-from tests.conformance.test_job_records import FAILURE, again, claim, granted
+from tests.conformance.accepting import asked, claim_of
+from tests.conformance.claims import FAILURE, again, claim, granted
 from tests.world import START
 
 if TYPE_CHECKING:
     from shared.intake.acceptance import Acceptance
+    from tests.conformance.accepting import Doors
     from tests.conformance.conftest import Stores
-    from tests.conformance.test_acceptances import Doors
 
-__all__ = ["doors"]
 ENDED = START + timedelta(minutes=1)
 LATER = START + timedelta(hours=1)
 

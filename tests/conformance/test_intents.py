@@ -10,7 +10,7 @@ import pytest
 from shared.commit import Commit, Reconciliation, Release
 from shared.errors import ClaimLost
 from shared.job_record import RETENTION, Status
-from tests.conformance.test_job_records import FAILURE, again, claim, granted
+from tests.conformance.claims import FAILURE, again, claim, granted
 from tests.world import START
 
 if TYPE_CHECKING:

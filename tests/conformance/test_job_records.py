@@ -2,62 +2,28 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from aws_lambda_powertools.utilities.idempotency.exceptions import IdempotencyItemAlreadyExistsError
 
-from shared.claim import Claim, Ended, Granted, HeldByOther, KeyReused, Spent, StaleCopy, TooEarly
+from shared.claim import Ended, HeldByOther, KeyReused, Spent, StaleCopy, TooEarly
 from shared.commit import Commit, Reconciliation, Release
 from shared.errors import ClaimLost, Conflict
 from shared.item import Create, Delete, Replace, Unchanged, Write
-from shared.job_record import Hold, Status, record_id
+from shared.job_record import Hold, Status
 from shared.outbox import Posting
 from shared.outcome import Failure
 from shared.tag import Tag, Version
+from tests.conformance.claims import FAILURE, SOON, again, claim, fresh, granted
 from tests.world import START, THINGS, FakeClock
 
 if TYPE_CHECKING:
     from tests.aws import Database
     from tests.conformance.conftest import Stores
-
-fresh = itertools.count()
-SOON = timedelta(seconds=30)
-FAILURE = Failure(START, "transient", "TimeoutError: x", "abcdef123456", "shop")
-
-
-def claim(key: str | None = None, **changes: Any) -> Claim:
-    key = key or f"key-{next(fresh)}"
-    values = {
-        "record": record_id("system", "note", key),
-        "owner": "system",
-        "job_type": "note",
-        "idempotency_key": key,
-        "fingerprint": "1:aaaa",
-        "payload": "{}",
-        "version": 1,
-        "token": f"token-{next(fresh)}",
-        "until": START + SOON,
-        "max_attempts": 3,
-        "death": 0,
-        **changes,
-    }
-    return Claim(**values)
-
-
-def again(first: Claim, **changes: Any) -> Claim:
-    """Another delivery of the same job."""
-    return claim(first.idempotency_key, **{"until": first.until + timedelta(hours=1), **changes})
-
-
-def granted(stores: Stores, asked: Claim, now: datetime = START) -> Granted:
-    answer = stores.records.claim(asked, now)
-    assert isinstance(answer, Granted)
-    return answer
 
 
 def test_the_first_claim_is_granted_and_counts_an_attempt(stores: Stores) -> None:

@@ -22,9 +22,9 @@ from shared.limits import PAYLOAD_BYTES, TRANSACTION_BYTES
 from shared.message import Message
 from shared.outbox import SHARDS
 from shared.outcome import Failure
-from tests.conformance.test_acceptances import asked, claim_of
-from tests.conformance.test_job_records import FAILURE
-from tests.conformance.test_job_records import claim as claim_for
+from tests.conformance.accepting import asked, claim_of
+from tests.conformance.claims import FAILURE
+from tests.conformance.claims import claim as claim_for
 from tests.operated import ME
 from tests.world import START, FakeClock
 

@@ -14,7 +14,7 @@ from shared.backends.memory.database import MemoryDatabase
 from shared.commit import Commit
 from shared.job_record import Hold, Status
 from shared.outbox import SHARDS, Overdue, Posting
-from tests.conformance.test_job_records import claim
+from tests.conformance.claims import claim
 from tests.world import START, FakeClock
 
 if TYPE_CHECKING:

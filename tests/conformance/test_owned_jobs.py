@@ -17,7 +17,7 @@ from shared.errors import Malformed, Unavailable
 from shared.intake.owned_jobs import MOST_LISTED, Place
 from shared.job_record import RETENTION, SYSTEM, Status, record_id
 from shared.outcome import Failure
-from tests.conformance.test_acceptances import asked, claim_of
+from tests.conformance.accepting import asked, claim_of
 from tests.world import START, FakeClock
 
 if TYPE_CHECKING:

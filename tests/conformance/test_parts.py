@@ -18,7 +18,7 @@ from shared.job_record import RETENTION, Hold, JobView, Status
 from shared.message import Message
 from shared.outbox import Posting
 from shared.parts import Ended, Part, PartState, Place, Split, Tally
-from tests.conformance.test_job_records import FAILURE, SOON, again, claim, fresh, granted
+from tests.conformance.claims import FAILURE, SOON, again, claim, fresh, granted
 from tests.world import START, FakeClock
 
 if TYPE_CHECKING:

@@ -18,17 +18,16 @@ from shared.job_record import LOST_AFTER, JobView, Status
 from shared.message import Message
 from shared.outbox import SHARDS
 from shared.wire.parsing import fingerprint
-from tests.conformance.test_acceptances import asked, claim_of, doors
-from tests.conformance.test_job_records import FAILURE
+from tests.conformance.accepting import asked, claim_of
+from tests.conformance.claims import FAILURE
 from tests.world import START, Note
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from shared.intake.acceptance import Acceptance
-    from tests.conformance.test_acceptances import Doors
+    from tests.conformance.accepting import Doors
 
-__all__ = ["doors"]
 LOST = START + LOST_AFTER
 MINUTE = timedelta(minutes=1)
 

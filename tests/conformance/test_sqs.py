@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from shared.backends.aws import client
 from shared.backends.sqs.queue import SqsQueue
-from shared.delivery import DEAD_LETTER_ATTRIBUTE, read_event
+from shared.delivery import DEAD_LETTER_ATTRIBUTE
 from shared.errors import Refused, Unavailable
 from shared.job import JobTypes
 from shared.limits import MESSAGE_BYTES
@@ -18,10 +18,8 @@ from shared.producer import NotTaken, Outgoing
 from shared.runtime import producer
 from shared.wire.parsing import read_message, typed_payload
 from tests.aws import create_queue
-from tests.world import Note, body, event, note_job, record_of
-
-if TYPE_CHECKING:
-    from shared.delivery import Delivery
+from tests.conformance.deliveries import delivery
+from tests.world import Note, body, note_job
 
 REASON = json.dumps({"reason": "unknown-order", "death": 1})
 
@@ -30,11 +28,6 @@ REASON = json.dumps({"reason": "unknown-order", "death": 1})
 def queue(aws_endpoint: str) -> SqsQueue:
     sqs = client("sqs")
     return SqsQueue(sqs, *create_queue(sqs))
-
-
-def delivery(text: str = "x", **record: Any) -> Delivery:
-    (made,) = read_event(event(record_of(text, **record)))
-    return made
 
 
 def received(queue: SqsQueue, url: str) -> dict[str, Any]:

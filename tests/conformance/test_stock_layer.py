@@ -12,7 +12,7 @@ from aws_lambda_powertools.utilities.idempotency.exceptions import IdempotencyIt
 from shared.commit import Commit, Release
 from shared.errors import ClaimLost
 from shared.job_record import Status
-from tests.conformance.test_job_records import again, claim, granted
+from tests.conformance.claims import again, claim, granted
 from tests.world import START, FakeClock
 
 if TYPE_CHECKING:

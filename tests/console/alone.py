@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 
 from ops.console.server import Served
 from ops.stack.running import Depth
-from tests.console.test_pages import many
+from tests.console.letters import many
 from tests.console.visitor import house_of
 from tests.ops.desk import Desk
 from tests.ops.letters import bury

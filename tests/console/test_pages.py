@@ -20,9 +20,10 @@ from shared.errors import Unavailable
 from shared.outcome import DeadLettered, Failure
 from shared.payload import Payload
 from shared.rounds.brake import Brake, BrakeState
+from tests.console.letters import many
 from tests.console.visitor import Visitor, words_of
 from tests.ops.desk import Desk
-from tests.ops.letters import QUEUE, TRANSIENT, UNKNOWN_ORDER, bury, bury_raw, operation_of, record_of
+from tests.ops.letters import QUEUE, bury, bury_raw, operation_of, record_of
 from tests.world import START, World
 
 if TYPE_CHECKING:
@@ -223,14 +224,6 @@ def test_ten_thousand_letters_are_sampled_and_turned_over_in_pages(tmp_path: Pat
     told = words_of(visitor.get("/letters?worker=payments&most=all&page=200"))
     assert "Page 200 of 200" in told
     assert "10,000 read of about 10,000" in told
-
-
-def many(desk: Desk, number: int) -> None:
-    """So many letters that nobody can read, of two causes."""
-    delivery = World.of().delivery("no json")
-    for each in range(number):
-        failure = TRANSIENT if each % 3 else UNKNOWN_ORDER
-        desk.queues[QUEUE].dead_letter(delivery, dossier(delivery, DeadLettered(failure, 1)))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from shared.job import job
 from shared.payload import Payload
 from tests.contracts.golden import Golden, broken, read_all, release
 from tests.contracts.schema import schema_of
-from tests.unit.test_job import TIMES
+from tests.unit.times import TIMES
 
 if TYPE_CHECKING:
     from pathlib import Path

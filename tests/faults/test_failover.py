@@ -12,7 +12,7 @@ import pytest
 from shared.backends.redis.breaker import Breaker
 from shared.backends.redis.keys import lease_key
 from shared.errors import CacheUnavailable
-from tests.faults.test_processes import Cutter
+from tests.faults.cutter import Cutter
 from tests.faults.valkeys import TTL, asking, follow, promote, refusals, store_at
 from tests.waiting import until
 from tests.world import FakeClock, acquired

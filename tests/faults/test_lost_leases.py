@@ -22,7 +22,7 @@ from shared.runtime import assemble
 from shared.telemetry import Silent
 from shared.worker import Worker
 from tests.aws import Database
-from tests.faults.test_processes import Cutter
+from tests.faults.cutter import Cutter
 from tests.faults.valkeys import PATIENCE, TTL, asking, follow, promote, refusals, store_at
 from tests.waiting import until
 from tests.world import THINGS, Context, NotingQueue, acquired, body, event, failures, note_job, record_of

@@ -20,7 +20,7 @@ from shared.clock import SystemClock
 from shared.commit import Commit
 from shared.intake.request import BODY_BYTES
 from shared.job_record import Status
-from tests.conformance.test_acceptances import asked, claim_of
+from tests.conformance.accepting import asked, claim_of
 from tests.door import LOOK, Client, payload
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from shared.claim import Granted
 from shared.commit import Commit
 from shared.job_record import RETENTION, Status
 from shared.settings import OwnerLimits
-from tests.conformance.test_acceptances import asked, claim_of
+from tests.conformance.accepting import asked, claim_of
 from tests.door import Client, payload
 from tests.functions.house import House
 

@@ -10,7 +10,7 @@ from functions import front_door
 from shared.wire.parsing import read_message
 from shared.worker import Worker
 from tests.functions.house import House
-from tests.unit.test_upgrading import third
+from tests.unit.versions import third
 
 if TYPE_CHECKING:
     from tests.door import Client
@@ -22,7 +22,7 @@ KEY = "one-intent"
 def http(monkeypatch: pytest.MonkeyPatch) -> Client:
     """A door to a job whose payload is at version 3, and reads the two before."""
     worker = Worker("notes", jobs=(third(open_to_clients=True),))
-    monkeypatch.setattr(front_door, "WORKERS", (worker,))
+    monkeypatch.setattr(front_door, "OPEN_JOBS", worker.jobs)
     monkeypatch.setattr(front_door, "OPEN", {"note": "notes"})
     house = House()
     house.http.stack = house

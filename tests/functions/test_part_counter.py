@@ -20,7 +20,7 @@ from shared.outbox import Posting
 from shared.parts import Ended, Part, PartState, Place, Split
 from shared.settings import Settings
 from tests.aws import Database
-from tests.conformance.test_job_records import claim
+from tests.conformance.claims import claim
 from tests.world import THINGS, Context
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from infra.stage.settings import ROOT
 from shared.backends.powertools import PowertoolsTelemetry
 from shared.metrics import KINDS, Unit, Writer
 from shared.telemetry import NO_JOB_TYPE
+from tests.infra.alarm_names import name_of
 from tests.infra.aws_metrics import KNOWN
 from tests.infra.declared import ADDED, PAYING
 from tests.infra.walk import plain, target, text
@@ -87,11 +88,6 @@ DEPENDENT = {"DependencyFailures"}
 
 def all_alarms(walk: Walk) -> dict[str, Json]:
     return walk.of("AWS::CloudWatch::Alarm")
-
-
-def name_of(logical: str) -> str:
-    name = re.split(r"Alarms(?:Of(?:Stores|[A-Z][A-Za-z]*?(?=Table)))?", plain(logical))[-1]
-    return "Table" if name.startswith("Table") else name
 
 
 def named(walk: Walk, name: str) -> list[Json]:

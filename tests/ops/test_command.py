@@ -23,7 +23,7 @@ from shared.clock import SystemClock
 from shared.job_record import operation_id
 from shared.wire.parsing import read_message
 from tests.aws import Database
-from tests.conformance.test_acceptances import asked
+from tests.conformance.accepting import asked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ from shared.commit import Progress
 from shared.job_record import Replayed, Status
 from shared.outcome import Failure
 from tests.operated import ME
-from tests.ops.test_operation import FAILURE, ID, RECORD, VIEW, desk_with
+from tests.ops.operations import FAILURE, ID, RECORD, VIEW, desk_with
 from tests.world import START
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,38 +13,16 @@ from ops.jobs.job_records import Seen
 from ops.jobs.watching import LONGEST_PAUSE, PAUSE, share_of
 from shared.commit import Progress
 from shared.errors import Unavailable
-from shared.job_record import JobView, Status, operation_id, record_id
-from shared.outcome import Failure
+from shared.job_record import Status
 from shared.parts import Split, Tally
-from tests.ops.desk import Desk
+from tests.ops.operations import FAILURE, ID, RECORD, VIEW, desk_with
 from tests.world import START
 
-RECORD = record_id("jwt:https://login.example.com:user-1", "capture-payment", "order-17/capture")
-ID = operation_id(RECORD)
-VIEW = JobView(
-    RECORD,
-    Status.ACCEPTED,
-    0,
-    "1:abc",
-    payload='{"order_id":"order-17"}',
-    names={
-        "owner": "jwt:https://login.example.com:user-1",
-        "job_type": "capture-payment",
-        "idempotency_key": "order-17/capture",
-        "operation_id": ID,
-    },
-)
-FAILURE = Failure(START, "transient", "Unavailable: 503", "abc", "payment-provider")
 BAR_SIGN = "━"
 SHOW = ("operation", "show", ID)
 
-
-def desk_with(view: JobView | None, **more: Any) -> Desk:
-    desk = Desk()
-    if view is not None:
-        desk.jobs.records[RECORD] = replace(view, **more)
-        desk.jobs.accepted_at[RECORD] = START
-    return desk
+if TYPE_CHECKING:
+    from tests.ops.desk import Desk
 
 
 def changing(desk: Desk, **at: Any) -> Desk:

@@ -11,7 +11,7 @@ import pytest
 from shared.caching.source import SOURCE, Source
 from shared.caching.store import Loaded
 from shared.errors import ClaimLost, DeclarationError, LeaseLost, RetryLater, Stopping, Unavailable
-from tests.unit.test_cache import Down, Gone, Origin, Scene, Slow, in_threads
+from tests.unit.cache_scene import Down, Gone, Origin, Scene, Slow, in_threads
 
 LONG = timedelta(seconds=30)
 

@@ -15,9 +15,8 @@ from shared.job import JobTypes, job
 from shared.payload import Payload
 from shared.retry import Retry
 from shared.table import Table
+from tests.unit.times import TIMES
 from tests.world import THINGS, Note, note_job
-
-TIMES: dict[str, Any] = {"timeout": timedelta(seconds=30), "max_latency": timedelta(minutes=2)}
 
 
 class Line(BaseModel):

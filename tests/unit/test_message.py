@@ -21,6 +21,7 @@ from shared.payload import Payload
 from shared.strict_json import json_text
 from shared.wire.deposits import LARGEST_BYTES
 from shared.wire.parsing import fingerprint, read_message, typed_payload
+from tests.unit.json_values import Json
 from tests.world import World, body, note_job
 
 
@@ -43,7 +44,7 @@ def amount_types() -> JobTypes:
         """Do nothing."""
 
     from shared.job import job  # noqa: PLC0415
-    from tests.unit.test_job import TIMES  # noqa: PLC0415
+    from tests.unit.times import TIMES  # noqa: PLC0415
 
     return JobTypes.of(job("note", **TIMES)(handler))
 
@@ -251,13 +252,6 @@ def test_reading_never_raises_anything_but_malformed(text: str) -> None:
         read_message(text)
     except Malformed:
         return
-
-
-Json = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**37), 10**37) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=10,
-)
 
 
 @given(st.dictionaries(st.text(max_size=5), Json, max_size=4))

@@ -13,7 +13,7 @@ from shared.errors import StoreUnavailable, Unavailable
 from shared.intake.acceptance import Accepted, OtherPayload, Replayed
 from shared.intake.quota import OverQuota, WithinQuota
 from shared.job_record import record_id
-from tests.conformance.test_acceptances import again, asked
+from tests.conformance.accepting import again, asked
 from tests.world import START, FakeClock
 
 

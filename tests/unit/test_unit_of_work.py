@@ -9,41 +9,18 @@ from typing import Any
 import pytest
 
 from shared.backends.memory.cache import MemoryCache
-from shared.backends.memory.database import MemoryDatabase
 from shared.caching.store import Loaded
 from shared.commit import Reconciliation
 from shared.dependency import Dependency, Reply
 from shared.errors import DeclarationError, LeaseLost, Refused
-from shared.item import Create, Delete, Replace, Stored, Unchanged, Write
+from shared.item import Create, Delete, Replace, Stored, Unchanged
 from shared.job_record import Status
 from shared.lease import Lease, Want
 from shared.message import Message
 from shared.table import Table
 from shared.tag import Tag, Version
-from tests.world import THINGS, FakeClock, acquired, unit_of_work
-
-SHOP = Dependency("shop", timeout=timedelta(seconds=5))
-LINES = Table("lines", key="order", sort_key="line")
-OTHER = Table("other", key="id")
-
-
-class Case:
-    """A unit of work over a memory database that holds one thing, at version 3."""
-
-    def __init__(self, **options: Any) -> None:
-        self.clock = FakeClock()
-        self.database = MemoryDatabase(self.clock)
-        self.database.items["things", ("a",)] = Stored({"id": "a", "text": "x"}, 3)
-        self.calls: list[Any] = []
-        uses = (THINGS.read_write, LINES.read_write, OTHER.read, SHOP)
-        self.work = unit_of_work(self.answer, uses, self.database, **options)
-
-    def writes(self) -> tuple[Write, ...]:
-        return self.work.staged.writes
-
-    def answer(self, *request: Any) -> Reply:
-        self.calls.append(request)
-        return Reply(200, {})
+from tests.unit.case import LINES, OTHER, SHOP, Case
+from tests.world import THINGS, FakeClock, acquired
 
 
 def test_what_was_read_is_demanded_unchanged() -> None:

@@ -25,8 +25,9 @@ from shared.payload import Payload
 from shared.strict_json import json_text
 from shared.wire.parsing import read_message, typed_payload
 from shared.worker import Worker
-from tests.unit.test_job import TIMES
-from tests.unit.test_message import Json
+from tests.unit.json_values import Json
+from tests.unit.times import TIMES
+from tests.unit.versions import Third, renamed, split, third
 from tests.world import Counter, World, body, event, failures, note_job, record_of
 
 if TYPE_CHECKING:
@@ -43,23 +44,6 @@ class Second(Payload):
     amount: Decimal = Decimal(0)
 
 
-class Third(Payload):
-    """Version 3: its text is a list of lines."""
-
-    name: str
-    lines: tuple[str, ...]
-    amount: Decimal = Decimal(0)
-
-
-def renamed(payload: dict[str, Any]) -> dict[str, Any]:
-    return {"name": payload["thing"], **{key: value for key, value in payload.items() if key != "thing"}}
-
-
-def split(payload: dict[str, Any]) -> dict[str, Any]:
-    text = payload.pop("text", "x")
-    return {**payload, "lines": text.split()}
-
-
 def second(
     *, upgrade: Callable[[dict[str, Any]], Any] = renamed, handler: Callable[[Second, Any], object] | None = None
 ) -> Job[Any, Any]:
@@ -67,13 +51,6 @@ def second(
         return {"name": payload.name} if handler is None else handler(payload, work)
 
     return job("note", version=2, upgrades={1: upgrade}, **TIMES)(run)
-
-
-def third(**options: Any) -> Job[Any, Any]:
-    def run(payload: Third, work: Any) -> object:
-        return {"name": payload.name}
-
-    return job("note", **{"version": 3, "upgrades": {1: renamed, 2: split}, **TIMES, **options})(run)
 
 
 def read(declared: Job[Any, Any], payload: str, version: int = 1) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.infra.test_alarms import name_of
+from tests.infra.alarm_names import name_of
 from watch.alarms import rings
 from watch.healthy import NIGHT, healthy, load
 from watch.scenarios import BEGIN, SCENARIOS, Change, Scenario
