@@ -224,8 +224,9 @@ def test_i22_a_process_that_lambda_ends_at_any_tenth_of_its_job_leaves_one_effec
         stack = new_stack(valkey, faults_provider, visibility=66, worker=CRASHING)
         pot = f"tenth-{tenth}"
         send_brew(stack, pot)
-        process = life_of(stack).start()
-        until(lambda: view(stack, "brew", pot) is not None)
+        process = life_of(stack, seconds=150.0).start()
+        # A receive whose reply is lost on a busy machine hides the message for the queue's own visibility.
+        until(lambda: view(stack, "brew", pot) is not None, patience=100)
         time.sleep(BREWING * tenth / 10)
         assert process.is_alive()
         process.kill()

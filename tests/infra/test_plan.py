@@ -182,7 +182,7 @@ def test_an_open_job_that_the_front_door_does_not_know_is_refused_with_the_line_
     with pytest.raises(DeclarationError, match=r"'made-up' is open .* WORKERS in functions/front_door\.py"):
         Plan(WITHOUT_EGRESS, (opened("made-up"),))
     monkeypatch.setattr(front_door, "OPEN", {"made-up": "opened"})
-    with pytest.raises(DeclarationError, match=r"whose .* RESOURCES in functions/resources\.py"):
+    with pytest.raises(DeclarationError, match=r"whose .* RESOURCES in functions/http/resources\.py"):
         Plan(WITHOUT_EGRESS, (opened("made-up"),))
     monkeypatch.setattr(resources, "ABOUT_NOBODY", frozenset({"made-up"}))
     assert Plan(WITHOUT_EGRESS, (opened("made-up"),)).workers
