@@ -11,8 +11,9 @@ from shared.backends.dynamodb.conditional_writes import updated
 from shared.backends.dynamodb.job_record_conditions import conditional
 from shared.backends.dynamodb.job_record_item import LISTED_FOR, OPEN, UNFINISHED_OF, read_view, watched_from
 from shared.backends.dynamodb.outbox import write_posting
-from shared.backends.dynamodb.transactions import Busy, Cancelled, transact
+from shared.backends.dynamodb.transactions import Cancelled, transact
 from shared.clock import from_millis, to_millis
+from shared.errors import StoreUnavailable
 from shared.intake.acceptance import STOPPABLE, Accepted, Overtaken, answer_for
 from shared.job_record import EXPIRY_MARGIN, RETENTION, Status, operation_id
 
@@ -153,7 +154,7 @@ def _found(acceptance: Acceptance, cancelled: Cancelled) -> Acceptances:
     if any(item is not None for item in generation):
         return Overtaken()
     message = "The message is in the outbox, and its job record is not there."
-    raise Busy(message, dependency="dynamodb")
+    raise StoreUnavailable(message, dependency="dynamodb")
 
 
 def write_accepted(acceptance: Acceptance, now: datetime) -> dict[str, Any]:
